@@ -203,6 +203,19 @@ def test_a_video_without_sound_is_an_error_or_silence(tmp_path: Path) -> None:
     assert not sound.any()
 
 
+def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -> None:
+    step = T.CenterVideoClip(8, fps=8.0, sound=16000, no_sound="silence")
+    for sound in (None, "pcm_s16le"):
+        data = film(container="avi", video="mpeg4", sound=sound)
+        source = one(tmp_path, data, "avi")
+        if sound:
+            with pytest.raises(hr.Error, match=r"HR0352(.|\n)*AVI(.|\n)*genpts"):
+                batches(source, step, T.CenterCrop((16, 128)), T.Mono())
+        else:
+            batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
+            assert not np.asarray(batch.video_sound).any()
+
+
 def test_a_clip_that_ends_with_the_sound_takes_its_last_sample(tmp_path: Path) -> None:
     source = one(tmp_path, film(rate=44100, fps=30))
     step = T.UniformVideoClips(10, num_clips=7, fps=7.0, sound=44100)

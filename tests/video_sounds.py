@@ -62,6 +62,7 @@ def film(
     fps: int = 25,
     *,
     container: str = "mp4",
+    video: str | None = None,  # its encoder
     sound: str | None = "aac",
     rate: int = 48000,
     channels: int = 1,
@@ -80,12 +81,13 @@ def film(
     if options:
         out = str(Path(folder.name) / "film")
     with folder, av.open(out, "w", format=container, options=options or {}) as file:
-        video: Any = file.add_stream("libvpx-vp9" if container == "webm" else "libx264", rate=fps)
-        video.height, video.width, video.pix_fmt = SIDE, BITS * SIDE, "yuv420p"
-        video.options = {"g": "12", "cpu-used": "8"} if container == "webm" else {"g": "12"}
-        video.codec_context.thread_count = 1
+        encoder = video or ("libvpx-vp9" if container == "webm" else "libx264")
+        pictures: Any = file.add_stream(encoder, rate=fps)
+        pictures.height, pictures.width, pictures.pix_fmt = SIDE, BITS * SIDE, "yuv420p"
+        pictures.options = {"g": "12", "cpu-used": "8"} if container == "webm" else {"g": "12"}
+        pictures.codec_context.thread_count = 1
         if times is not None:
-            video.codec_context.time_base = Fraction(1, 1000)
+            pictures.codec_context.time_base = Fraction(1, 1000)
         audio: Any = None
         if sound:
             layout = {1: "mono", 2: "stereo", 6: "5.1"}[channels]
@@ -102,8 +104,8 @@ def film(
             else:
                 tick = Fraction(1, fps * 1000)
                 frame.pts, frame.time_base = number * 1000 + round(pictures_late / tick), tick
-            packets += video.encode(frame)
-        packets += video.encode()
+            packets += pictures.encode(frame)
+        packets += pictures.encode()
         if sound:
             packets += _sound_packets(av, audio, rate, channels, late, lasts or seconds - late)
         packets = [packet for packet in packets if packet.dts is not None]

@@ -158,4 +158,21 @@ Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list
   return no_pictures(kAviName, "has no stream of pictures");
 }
 
+Result<bool> avi_has_sound(const ByteRanges& file) {
+  AviChunks chunks(file, 0, file.size());
+  Buffer memory;
+  for (AviChunk chunk;;) {
+    Result<bool> more = chunks.next(chunk);
+    if (!more) return std::move(more.error());
+    if (!*more || chunk.list == avi_name("movi")) return false;
+    const bool holds_streams = chunk.list == avi_name("AVI ") || chunk.list == avi_name("hdrl") ||
+                               chunk.list == avi_name("strl");
+    if (holds_streams) chunks.enter(chunk);
+    if (chunk.name != avi_name("strh")) continue;
+    const auto strh = content_of(file, chunk, memory);
+    if (!strh) return strh.error();
+    if (strh->size() >= 4 && little_u32(*strh, 0) == avi_name("auds")) return true;
+  }
+}
+
 }  // namespace headrace

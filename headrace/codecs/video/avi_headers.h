@@ -50,4 +50,7 @@ struct AviHeaders {
 // `list`: that of the headers, "hdrl".
 Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list);
 
+// Whether one of its streams is sound. REQUIRES: its pictures could be read.
+Result<bool> avi_has_sound(const ByteRanges& file);
+
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/codecs/video/avi_headers.h"
 #include "headrace/codecs/video/avi_test_chunks.h"
 #include "headrace/codecs/video/video_file.h"
 
@@ -161,6 +162,18 @@ TEST(AnAviFile, MayHaveOtherStreamsListsAndParts) {
   Bytes strh = text("auds") + Bytes(52, 0);
   second.streams_before = list("strl", chunk("strh", strh) + chunk("strf", Bytes(16, 0)));
   EXPECT_EQ(shown(second.file()), expected);
+}
+
+TEST(AnAviFile, IsKnownToHaveSoundOrNone) {
+  Avi film = film_of("IP");
+  EXPECT_FALSE(avi_has_sound(film.file()).value());
+  const auto with = [](std::string_view kind) {
+    return list("strl", chunk("strh", text(kind) + Bytes(52, 0)) + chunk("strf", Bytes(16, 0)));
+  };
+  film.streams_before = with("txts");
+  EXPECT_FALSE(avi_has_sound(film.file()).value());
+  film.streams_before = with("txts") + with("auds");
+  EXPECT_TRUE(avi_has_sound(film.file()).value());
 }
 
 TEST(AnAviFile, IsRefusedByTheNameOfItsCodec) {

@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/video/avi_headers.h"
+#include "headrace/codecs/video/avi_track.h"
 #include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
@@ -49,6 +52,19 @@ FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
 // Of a video whose sound cannot be opened: whether there is none.
 bool is_mute(VideoCodec codec, const Error& error) {
   return codec == VideoCodec::kGIF || codec == VideoCodec::kWebP || error.code->id == "HR0358";
+}
+
+// As open_sound(), of a container too whose sound nobody reads.
+Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoders) {
+  const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
+  if (!first) return first.error();
+  if (!begins_like_avi(*first)) return open_sound(file, decoders);
+  const Result<bool> has_sound = avi_has_sound(file);
+  if (!has_sound) return has_sound.error();
+  if (!*has_sound) return no_track_of_sound(kAviName);
+  return unread_sound(kAviName, "has a sound, which is read of other containers alone",
+                      "write it anew once, which leaves pictures and sound as they are: ffmpeg "
+                      "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 
 }  // namespace
@@ -92,7 +108,7 @@ int64_t ClipSound::frames_of(const SoundWindow& window) const {
 Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindow> windows,
                              std::span<const int> sounds, OpContext& context) const {
   std::vector<FieldValue>& values = context.record.fields;
-  Result<Sound> all = open_sound(video.video.file, context.renderer.sounds());
+  Result<Sound> all = open_sound_of_video(video.video.file, context.renderer.sounds());
   if (!all && !is_mute(video.video.track->codec, all.error())) return std::move(all.error());
   if (!all && !silence_) {
     return Error{.code = &kNoSound,
