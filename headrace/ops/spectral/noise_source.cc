@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/numbers.h"
 #include "headrace/fields/stored_ranges.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
@@ -51,6 +52,10 @@ struct Stored {
 Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecoders& decoders) {
   if (!field.encoded) {
     const Shape& shape = value.shape.empty() ? field.shape : value.shape;
+    if (!allows(field.shape, shape) ||
+        value.bytes.size() != static_cast<size_t>(element_count(shape)) * sizeof(float)) {
+      return wrong_value({field.name, field.kind, field.dtype, field.shape, {}}, value);
+    }
     return Stored{{}, value.bytes.data(), shape[0], shape[1], field.sample_rate};
   }
   const Result<Sound> sound = open_sound(stored_ranges(value), decoders);

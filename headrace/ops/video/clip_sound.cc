@@ -12,6 +12,7 @@
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/video/avi_headers.h"
 #include "headrace/codecs/video/avi_track.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
