@@ -74,6 +74,7 @@ Result<void> AacPackets::open(const AacStream& stream, bool isolate, Patience& p
     process_ = std::move(*started);
     isolated_ = isolate;
   }
+  process_->drop_large_packets();
   const size_t samples = kPacketsAtOnce * kMostAacChannels * kAacFrames * sizeof(float);
   if (Result<void> good = process_->reserve(std::max<size_t>(stream.parameters.size(), 1 << 16),
                                             samples, kWorkingBytes);

@@ -264,11 +264,14 @@ Result<void> MediaProcess::reserve(size_t packet_bytes, size_t frame_bytes, size
   return {};
 }
 
-void MediaProcess::drop_frames() {
-  if (frames_.bytes.empty()) return;
-  fallocate(frames_.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-            static_cast<off_t>(frames_.bytes.size()));
+void MediaProcess::Memory::drop(size_t from) const {
+  if (bytes.size() <= from) return;
+  fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+            static_cast<off_t>(bytes.size() - from));
 }
+
+void MediaProcess::drop_frames() { frames_.drop(0); }
+void MediaProcess::drop_large_packets() { packets_.drop(size_t{1} << 20); }
 
 Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patience) {
   if (socket_ < 0) return ended_media_process("the process that decodes videos has ended");

@@ -47,6 +47,9 @@ class MediaProcess {
   Result<void> reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes);
   // Gives the frames' memory back to the system. REQUIRES: no frame is in use.
   void drop_frames();
+  // The same of the packets' memory behind its first MiB, which one packet may have made large.
+  // REQUIRES: no packet is in use.
+  void drop_large_packets();
   std::span<uint8_t> packets() const { return packets_.bytes; }
   std::span<const uint8_t> frames() const { return frames_.bytes; }
 
@@ -60,6 +63,7 @@ class MediaProcess {
     int file = -1;
     std::span<uint8_t> bytes;
     bool grow(size_t to, int protection);
+    void drop(size_t from) const;
     void close();
   };
 

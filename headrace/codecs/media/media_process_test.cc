@@ -203,6 +203,26 @@ TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 
+TEST_F(OfMediaProcess, KeepsNoMemoryOfALargePacket) {
+  const auto shared = [] { return std::stoll(status_line(getpid(), "RssShmem")); };  // kB
+  expect_exact(*decoder_);
+  const int64_t settled = shared();
+  VideoTrack track = stream_.track;
+  MediaPacket& packet = track.packets[0];
+  const std::span<const uint8_t> bytes = std::span<const uint8_t>(stream_.file);
+  const auto first = bytes.subspan(size_t(packet.offset), packet.size);
+  std::vector<uint8_t> large(first.begin(), first.end());
+  constexpr uint32_t kFiller = 40 << 20;  // H.264, 7.3.2.7
+  large.insert(large.end(), {kFiller >> 24, kFiller >> 16 & 0xFF, 0, 0, 12});
+  large.resize(large.size() + kFiller - 1, 0xFF);
+  packet = {.offset = 0, .size = static_cast<uint32_t>(large.size()), .key = true};
+  Hashes sink;
+  ASSERT_TRUE(decoder_->decode(track, large, video_test::alone(track, 0), sink));
+  EXPECT_EQ(sink.hashes[0], stream_.hashes[0]);
+  expect_exact(*decoder_);
+  EXPECT_LE(shared(), settled + 4096);
+}
+
 TEST_F(OfMediaProcess, IsConfined) {
   const pid_t child = *children().begin();
   EXPECT_EQ(status_line(child, "Seccomp"), "2");

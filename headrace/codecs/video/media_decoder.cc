@@ -256,6 +256,7 @@ class MediaDecoder final : public VideoDecoder {
     // Six bytes: three planes of twelve bits.
     const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
     if (pixels != std::exchange(last_pixels_, pixels)) process_->drop_frames();
+    process_->drop_large_packets();
     if (Result<void> good = process_->reserve(std::max(kPacketMemory, track.parameters.size()),
                                               frame_bytes, kDecoderBytes);
         !good) {
