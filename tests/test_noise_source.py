@@ -99,6 +99,12 @@ def test_the_numbers_are_torchaudios() -> None:
         assert np.abs(want.numpy() - sound - difference).max() < 1e-6
 
 
+def test_a_noise_of_next_to_nothing_is_silent() -> None:
+    noise = np.zeros((1, 1, 400), np.float32)
+    noise[..., ::2] = 1e-42  # as what fades away leaves
+    assert not added(T.AddNoise(0.0, source=arrays(noise))).any()
+
+
 def test_a_noise_comes_to_the_rate_of_its_sound(tmp_path: Path) -> None:
     stored = files(tmp_path / "noises", [44100, 16000, 8000, 22050])
     whole = [

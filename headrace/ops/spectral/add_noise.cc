@@ -72,6 +72,7 @@ bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
   if (of_noise == 0) return true;
   const double tenth = portable_exp(-ratio / 10 * portable_log(10));
   const auto scale = static_cast<float>(std::sqrt(of_sound / of_noise * tenth));
+  if (!std::isfinite(scale)) return true;  // of next to nothing float32 makes no sound
   for (int64_t i = 0; i < count; ++i) sound[i] += scale * noise[size_t(i)];
   return true;
 }
