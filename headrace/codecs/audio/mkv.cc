@@ -164,18 +164,49 @@ constexpr MkvSoundCoding kMkvSoundCodings[] = {
      [](const MkvSound& sound, const ByteRanges& file) { return samples_in_wav(sound, file, 3); }},
 };
 
+Error gaps(std::string what) {
+  return unread_sound(kMkvName, "has gaps in its sound: " + std::move(what),
+                      "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
+}
+
+// Seconds that each packet lasts, where all are alike; else 0. `mean`: what they last on average.
+double seconds_of_each(const MkvSound& sound, MkvBytes file, double mean, int rate) {
+  if (sound.codec.starts_with("A_AAC")) return static_cast<double>(kAacFrames) / rate;
+  if (sound.codec.starts_with("A_MPEG/L")) return mean;
+  if (sound.codec != "A_OPUS") return 0;
+  const std::vector<MkvBytes> packets = packets_of(sound, file);
+  const int64_t first = opus_duration(packets[0]);
+  const bool alike =
+      std::ranges::all_of(packets, [&](MkvBytes each) { return opus_duration(each) == first; });
+  return alike ? static_cast<double>(first) / 48000 : 0;
+}
+
 // What is lost between packets would move all that follows in time.
-Result<void> check_gaps(const MkvSound& sound, int64_t frames, int rate) {
+Result<void> check_gaps(const MkvSound& sound, MkvBytes file, int64_t frames, int rate) {
   if (sound.packets.size() < 2) return {};
   const double lasts = static_cast<double>(frames) / rate;
   const double mean = lasts / static_cast<double>(sound.packets.size());
   const double slack = 2 * mean + 3 * sound.tick + 0.01;
   const double last_lasts = mean * static_cast<double>(sound.in_last);
-  if (std::abs(sound.last - sound.start + last_lasts - lasts) <= slack) return {};
-  return unread_sound(kMkvName,
-                      "has gaps in its sound: packets of " + std::to_string(lasts) +
-                          " s lie over " + std::to_string(sound.last - sound.start) + " s",
-                      "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
+  if (std::abs(sound.last - sound.start + last_lasts - lasts) > slack) {
+    return gaps("packets of " + std::to_string(lasts) + " s lie over " +
+                std::to_string(sound.last - sound.start) + " s");
+  }
+  // A packet or two hide in the slack, but not between their neighbours.
+  const double each = seconds_of_each(sound, file, mean, rate);
+  size_t begin = 0;  // of a block, whose packets have one time
+  for (size_t i = 1; i < sound.packets.size() && each > 0; ++i) {
+    const int64_t before = sound.packets[begin].pts, here = sound.packets[i].pts;
+    if (here == before) continue;
+    const double late =
+        static_cast<double>(here - before) * sound.tick - static_cast<double>(i - begin) * each;
+    if (late > each / 2 + 2 * sound.tick) {
+      return gaps("packet " + std::to_string(i) + " of it comes " + std::to_string(late) +
+                  " s after the end of the one before");
+    }
+    begin = i;
+  }
+  return {};
 }
 
 class MkvDecoder final : public AudioDecoder {
@@ -189,7 +220,8 @@ class MkvDecoder final : public AudioDecoder {
     if (!header) return header;
     header->start = sound->start;
     const int64_t delayed = delay_of(*sound, header->sample_rate);
-    if (Result<void> good = check_gaps(*sound, header->frames + delayed, header->sample_rate);
+    if (Result<void> good =
+            check_gaps(*sound, bytes, header->frames + delayed, header->sample_rate);
         !good) {
       return std::move(good.error());
     }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -90,21 +91,48 @@ TEST(ASoundOfMatroska, IsReadWhereItsBlocksHoldManyFrames) {
   }
 }
 
+std::string code_of(const Film& film) {
+  const Bytes file = film.file();
+  Buffer padded(file.size());
+  std::memcpy(padded.data(), file.data(), file.size());
+  AudioDecoders decoders;
+  const Result<Sound> sound = open_sound(padded.bytes(), decoders);
+  return sound ? "good" : std::string(sound.error().code->id);
+}
+
 TEST(ASoundOfMatroska, IsRefusedWhereSomeOfItIsMissing) {
   const auto code = [](int16_t last) {
     Bytes blocks;
     for (int16_t i = 0; i < 9; ++i) {
       blocks = blocks + laced(static_cast<int16_t>(i < 8 ? 100 * i : last), 0, Bytes(10, 128));
     }
-    const Bytes file = sound_of(blocks).file();
-    Buffer padded(file.size());
-    std::memcpy(padded.data(), file.data(), file.size());
-    AudioDecoders decoders;
-    const Result<Sound> sound = open_sound(padded.bytes(), decoders);
-    return sound ? "good" : std::string(sound.error().code->id);
+    return code_of(sound_of(blocks));
   };
   EXPECT_EQ(code(800), "good");
   EXPECT_EQ(code(1200), "HR0352");
+}
+
+// Less than the clock's slack over all of a sound, and a fiftieth of a second in which it is late.
+TEST(ASoundOfMatroska, IsRefusedWhereOnePacketIsMissing) {
+  const auto code = [](int missing, int in_block) {
+    Bytes blocks;
+    for (int i = 0; i < 48; i += in_block) {
+      const auto time = static_cast<int16_t>(std::lround(i * 1024 / 48.0));
+      Bytes content(size_t(in_block) - (i <= missing && missing < i + in_block), 7);
+      if (content.empty()) continue;
+      const auto more = static_cast<uint8_t>(content.size() - 1);
+      blocks = blocks + (in_block == 1 ? laced(time, 0, content)
+                                       : laced(time, kEqual, Bytes{more} + content));
+    }
+    Film film = sound_of(blocks);
+    film.codec = "A_AAC";
+    film.parameters = {0x11, 0x88};  // LC, 48 kHz, one channel
+    return code_of(film);
+  };
+  EXPECT_EQ(code(-1, 1), "good");
+  EXPECT_EQ(code(-1, 4), "good");
+  EXPECT_EQ(code(20, 1), "HR0352");
+  EXPECT_EQ(code(20, 4), "HR0352");
 }
 
 }  // namespace
