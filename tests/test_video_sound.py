@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,33 @@ def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -
         else:
             batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
             assert not np.asarray(batch.video_sound).any()
+
+
+def with_a_packet_twice_as_long(data: bytes) -> bytes:
+    """The 41st packet of the sound, and the edit list ends two packets earlier."""
+    sound = data.index(b"soun")
+    times = data.index(b"stts", sound)
+    count, duration = struct.unpack(">II", data[times + 12 : times + 20])
+    assert duration == 1024 and data[times + 11] == 2  # the last one is shorter
+    last = data[times + 20 : times + 28]
+    rows = struct.pack(">IIIIII", 40, 1024, 1, 2048, count - 41, 1024) + last
+    # What follows moves: the boxes around it, but no packet, as they lie before all tables.
+    more = len(rows) - 16
+    out = data[: times + 8] + struct.pack(">I", 4) + rows + data[times + 28 :]
+    for name in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts"):
+        at = times if name == b"stts" else data.rindex(name, 0, times)
+        size = struct.unpack(">I", out[at - 4 : at])[0]
+        out = out[: at - 4] + struct.pack(">I", size + more) + out[at:]
+    edits = out.rindex(b"elst", 0, sound)
+    length = struct.unpack(">I", out[edits + 12 : edits + 16])[0]
+    return out[: edits + 12] + struct.pack(">I", length - 60) + out[edits + 16 :]
+
+
+def test_a_gap_in_the_sound_is_an_error_and_no_earlier_sound(tmp_path: Path) -> None:
+    source = one(tmp_path, with_a_packet_twice_as_long(film()))
+    step = T.CenterVideoClip(8, fps=8.0, sound=RATE, no_sound="silence")
+    with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its sound: packet 41"):
+        batches(source, step, T.CenterCrop((16, 128)), T.Mono())
 
 
 def test_a_clip_that_ends_with_the_sound_takes_its_last_sample(tmp_path: Path) -> None:

@@ -41,6 +41,15 @@ Error as_sound(const Error& error) {
   return corrupt_sound("MP4", error.what);
 }
 
+// The first packet that comes later than the one before has ended; none, 0. What lies between them
+// would be missing, and all that follows too early.
+size_t packet_behind_gap(const Mp4Sound& sound) {
+  for (size_t i = 1; i < sound.packets.size(); ++i) {
+    if (sound.packets[i].pts - sound.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
+  }
+  return 0;
+}
+
 struct AacTrack {
   Mp4Sound sound;
   AudioHeader header;
@@ -65,6 +74,12 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
   }
   const auto all = static_cast<int64_t>(sound->packets.size()) * kAacFrames;
   if (sound->end > all) return truncated_sound(kAacName, all, sound->end);
+  if (const size_t packet = packet_behind_gap(*sound)) {
+    return unread_sound(kAacName,
+                        "has gaps in its sound: packet " + std::to_string(packet) +
+                            " comes later than the one before it has ended",
+                        "fill them: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
+  }
   AacTrack out{.sound = std::move(*sound), .header = {}};
   out.header = {
       .frames = out.sound.end - out.sound.begin,
