@@ -343,6 +343,31 @@ TEST(ResizeBatch, WindowsOfOneSizeShareTheirTables) {
   EXPECT_EQ(plan_resize(to, one).table_words, plan_resize(to, many).table_words);
 }
 
+// Whoever made the window's samples made no others.
+TEST(ResizeBatch, AnAxisThatKeepsItsSizeReadsNothingBesideWhatIsShown) {
+  for (int filter = 0; filter < 10; ++filter) {
+    const ResizeTo to{.filter = Filter(filter),
+                      .height = 2,
+                      .width = 1,
+                      .strides = PictureStrides::channels_first(3, 2, 1)};
+    const ResizeWindow window{.strides = {.row = 16, .column = 1, .channel = 128},
+                              .height = 8,
+                              .width = 14,
+                              .to_height = 8,
+                              .to_width = 16,
+                              .top = 2,
+                              .left = 14};
+    const ResizePlan plan = plan_resize(to, std::vector<ResizeWindow>(1, window));
+    ASSERT_EQ(plan.axes.size(), 2u);
+    for (const ResizeAxis& axis : plan.axes) {
+      if (axis.form != AxisForm::kAcrossRows) continue;
+      EXPECT_EQ(axis.low, 2) << "filter " << filter;
+      EXPECT_EQ(axis.samples, 2) << "filter " << filter;
+      EXPECT_EQ(axis.taps, 1) << "filter " << filter;
+    }
+  }
+}
+
 std::string message_of(const ResizeTo& to, const std::vector<ResizeWindow>& windows) {
   try {
     (void)plan_resize(to, windows);
