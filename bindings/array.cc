@@ -187,7 +187,12 @@ int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
     PyErr_SetString(PyExc_BufferError, "it lies on a device; use DLPack");
     return -1;
   }
-  if (array.device) array.device->wait_on_host();
+  try {
+    if (array.device) array.device->wait_on_host();
+  } catch (const Exception& exception) {  // Python calls this by itself
+    set_python_error(exception.error());
+    return -1;
+  }
   const Correspondence& known = correspondence(view.dtype);
   if (!known.buffer_format) {
     PyErr_SetString(PyExc_BufferError, "the buffer protocol has no bfloat16; use DLPack");

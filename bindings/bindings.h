@@ -90,6 +90,8 @@ Progress progress_from(nb::handle callable);
 
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);
+// For functions that Python calls by itself, which may not throw: its error is this one.
+void set_python_error(const Error& error);
 // The other way, for what Python code raised of these classes with a declared code.
 std::optional<Error> error_from_exception(const std::exception& failure);
 

@@ -41,8 +41,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Exception& exception) {
-    nb::object value = exception_from_error(exception.error());
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())), value.ptr());
+    set_python_error(exception.error());
   }
 }
 
@@ -92,6 +91,11 @@ nb::object exception_from_error(const Error& error) {
                            str_from_bytes(error.message()), str_from_bytes(error.what), where,
                            str_from_bytes(error.where.text()), str_from_bytes(error.note),
                            str_from_bytes(error.hint));
+}
+
+void set_python_error(const Error& error) {
+  const nb::object value = exception_from_error(error);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())), value.ptr());
 }
 
 std::optional<Error> error_from_exception(const std::exception& failure) {

@@ -279,6 +279,18 @@ def test_a_loader_goes_on_with_the_cpu_where_its_device_is_lost(fails_at: int) -
     assert epoch(train_loader.dlpack()) == expected[len(got) :]
 
 
+@pytest.mark.filterwarnings("ignore:the consumer keeps")
+def test_bytes_that_were_lost_with_their_device_are_an_error() -> None:
+    for fails_at in range(20, 80, 7):
+        batches: list[Any] = []
+        with pytest.raises(hr.UnsupportedError, match="HR0883"):
+            for batch in loader(train()).dlpack(_core.simulated_device(1, fails_at=fails_at)):
+                batches.append(batch)
+        for batch in batches:
+            with pytest.raises(hr.UnsupportedError, match="HR0883"):
+                memoryview(batch.image)
+
+
 def test_resident_records_are_finished_as_ever() -> None:
     expected = epoch(loader(train()).dlpack())
     for device in devices():
