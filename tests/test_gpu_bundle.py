@@ -32,7 +32,7 @@ echo "walk 1.000 1.600 ms"
 """
 
 
-def bundled(folder: Path, status: int) -> Path:
+def bundled(folder: Path, status: int, test: str = TEST) -> Path:
     """A checkout as it comes to a bare machine, with a bundle of programs that do nothing."""
     checkout = folder / "checkout"
     (checkout / "tools").mkdir(parents=True)
@@ -41,7 +41,7 @@ def bundled(folder: Path, status: int) -> Path:
     there = folder / "there"
     for name, text in (
         ("bin/mix_rows_test", TEST),
-        ("bin/finish_test", TEST.replace("STATUS", str(status))),
+        ("bin/finish_test", test.replace("STATUS", str(status))),
         ("bin/gpu_figures", FIGURES),
         ("lib/libheadrace.so.0.1", ""),
         ("compute-sanitizer/compute-sanitizer", "#!/usr/bin/env bash\necho Version 1\n"),
@@ -91,6 +91,19 @@ def test_a_step_is_done_alone_and_a_failure_is_counted(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
     assert "failed: kernels on the device" in done.stdout
+
+
+def test_no_program_is_left_out_for_its_many_tests_or_because_it_does_not_start(
+    tmp_path: Path,
+) -> None:
+    many = TEST.replace(
+        '"  Add/Loop"', '"  Add/Loop"; for i in {1..9999}; do echo "  Add/$i"; done'
+    )
+    done = dev_gpu(bundled(tmp_path / "many", 0, many), "--device", "cpu", "tests")
+    assert done.returncode == 0 and "-- finish_test" in done.stdout, done.stdout + done.stderr
+    lacks_a_library = TEST.replace('echo "Places/Sums."', "exit 127")
+    done = dev_gpu(bundled(tmp_path / "lacks", 0, lacks_a_library), "--device", "cpu", "tests")
+    assert done.returncode == 1 and "failed: kernels on the device" in done.stdout
 
 
 def test_without_a_gpu_it_says_so_and_an_unknown_step_is_usage(tmp_path: Path) -> None:

@@ -65,10 +65,11 @@ starts() {
 
 # [TOOL OPTION...]: the tests that are there for a GPU only, each program alone or under the tool.
 on_gpu() {
-  local program found='' only='*/Gpu*'
+  local program listed found='' only='*/Gpu*'
   [[ $gpu_device == cuda ]] || only='*'
   for program in "$programs"/*_test; do
-    "$program" --gtest_filter="$only" --gtest_list_tests | grep -q '^  ' || continue
+    listed=$("$program" --gtest_filter="$only" --gtest_list_tests)
+    [[ $listed == *$'\n  '* ]] || continue
     found=1
     echo "-- ${program##*/}"
     "$@" "$program" --gtest_filter="$only" --gtest_brief=1
