@@ -56,7 +56,7 @@ const BatchField& Batch::operator[](std::string_view name) const {
 
 size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left) {
   if (left.decodes(number)) return CodedRows::slot_row_bytes(output.state.shape, left.coded_row);
-  return left.finishes(number) ? UnfinishedPictures::slot_row_bytes(output.state.shape)
+  return left.finishes(number) ? size_t(element_count(output.state.shape))
                                : output.bytes_per_record;
 }
 
@@ -80,18 +80,19 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       field.row_bytes = slot_row_bytes(output, i, on_device.left);
       field.lease = memory(i, field.row_bytes * count);
       field.data = static_cast<uint8_t*>(field.lease.get());
+      if (output.is_clip()) field.pictures = std::ssize(output.pictures);
       if (!on_device.left.finishes(i)) continue;
       const auto finished = [memory = on_device.finished, i](size_t bytes) {
         std::shared_ptr<void> kept = memory(i, bytes);
         return kept ? kept : make_pages(bytes);
       };
-      const Shape& shape = output.state.shape;
+      const Shape shape = output.picture().shape;
       auto coded = on_device.left.decodes(i)
                        ? std::make_unique<CodedRows>(shape, rows(), on_device.decoding,
                                                      on_device.left.coded_row)
                        : nullptr;
       field.unfinished = std::make_shared<UnfinishedPictures>(
-          shape, output.state.dtype, plan.options().memory_format, rows(),
+          shape, output.state.dtype, plan.options().memory_format, rows(), field.pictures,
           plan.batch_steps().size(), finished, std::move(coded));
     } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
       // made of another's items
@@ -120,7 +121,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
       const Output& output = plan_.outputs()[i];
       FieldMemory& field = fields_[i];
       if (output.is_clip()) {
-        source.result = add_clip(output, field, source, most_listed, tasks);
+        source.result = add_clip(output, field, source, most_listed, tasks, beginnings, renderer);
         owners.resize(tasks.size(), &source);
         continue;
       }
@@ -167,7 +168,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
                           std::to_string(size.height) + " x " + std::to_string(size.width) +
                           ", the pipeline promises another shape");
         continue;
-      } else if (!set_target(field, source, task, beginnings, renderer)) {
+      } else if (!set_target(field, source.row, source.record->index, task, beginnings, renderer)) {
         continue;
       }
       tasks.push_back(std::move(task));
@@ -183,30 +184,29 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
   beginnings.clear();  // they hold pictures
 }
 
-// Into the row of the slot; where a device finishes it, as much of the recipe as is not its work.
+// To its place in the slot; where a device finishes it, as much of the recipe as is not its work.
 // False where that is nothing.
-bool BatchBuilder::set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
+bool BatchBuilder::set_target(FieldMemory& field, int64_t picture, int64_t record, RenderTask& task,
                               std::deque<Recipe>& beginnings, Renderer& renderer) {
-  task.target.data = field.data + field.row_bytes * size_t(source.row);
+  task.target.data = field.data + field.row_bytes / size_t(field.pictures) * size_t(picture);
   if (!field.unfinished) return true;
   Recipe beginning = *task.recipe;
   std::string_view why_not;
   const std::optional<RecipeEdit> end = take_end(beginning, why_not);
   uint8_t* bytes = nullptr;
-  if (end && field.unfinished->set(source.row, *end)) {
+  if (end && field.unfinished->set(picture, *end)) {
     const double begin = now();
-    const bool taken =
-        field.unfinished->take(source.row, source.record->index, beginning, field.data);
+    const bool taken = field.unfinished->take(picture, record, beginning, field.data);
     renderer.seconds().entropy += now() - begin;
     if (taken) return false;
-    bytes = field.unfinished->bytes_row(source.row, field.data);
+    bytes = field.unfinished->bytes_of(picture, field.data);
     why_not = "a row of its slot that is too small";
   } else {
     if (end) why_not = "another dtype";
     field.unfinished->pass_over();
   }
   if (!bytes) {
-    task.target.data = field.unfinished->finished_row(source.row, why_not);
+    task.target.data = field.unfinished->finished(picture, why_not);
     return true;
   }
   task.target.data = bytes;

@@ -128,6 +128,7 @@ class BatchBuilder {
     std::shared_ptr<void> lease;
     uint8_t* data = nullptr;
     size_t row_bytes = 0;
+    int64_t pictures = 1;  // of a row
     // shared: with the batch that it becomes. Null: rows are written as they are delivered.
     std::shared_ptr<UnfinishedPictures> unfinished;
     std::vector<std::string> strings;
@@ -135,11 +136,13 @@ class BatchBuilder {
     std::vector<std::shared_ptr<void>> item_memory;  // null: of a value in its place
     std::optional<Places> places;
   };
-  static bool set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
+  // picture: its number in the batch.
+  static bool set_target(FieldMemory& field, int64_t picture, int64_t record, RenderTask& task,
                          std::deque<Recipe>& beginnings, Renderer& renderer);
   // The pictures of a record's clip, each to its place (batch_clips.cc).
   Result<void> add_clip(const Output& output, FieldMemory& field, RowSource& source,
-                        size_t most_listed, std::vector<RenderTask>& tasks) const;
+                        size_t most_listed, std::vector<RenderTask>& tasks,
+                        std::deque<Recipe>& beginnings, Renderer& renderer) const;
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source,
                            Renderer& renderer);
   // A value of this shape; sounds of several clips are written one by one.

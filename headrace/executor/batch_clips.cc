@@ -54,7 +54,8 @@ TensorView clip_view(const Output& output, void* data, const Shape& shape, Memor
 }
 
 Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, RowSource& source,
-                                    size_t most_listed, std::vector<RenderTask>& tasks) const {
+                                    size_t most_listed, std::vector<RenderTask>& tasks,
+                                    std::deque<Recipe>& beginnings, Renderer& renderer) const {
   const std::vector<FieldValue>& values = source.record->fields;
   const Recipe& first = values[static_cast<size_t>(output.pictures[0])].picture;
   const Shape picture = picture_shape(first);
@@ -67,7 +68,7 @@ Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, Ro
                          text_of(first.dtype(), picture) + " and " +
                          text_of(other.dtype(), picture_shape(other)));
   }
-  uint8_t* to = nullptr;
+  uint8_t* to = nullptr;  // of one that is delivered in a list
   if (output.as_list) {
     const Shape shape = clip_shape(output, picture);
     if (bytes > most_listed) {
@@ -82,16 +83,20 @@ Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, Ro
     return shape_differs("the frames of \"" + output.name + "\" are " +
                          text_of(first.dtype(), picture) + ", the pipeline promises " +
                          text_of(output.state));
-  } else {
-    to = field.data + field.row_bytes * size_t(source.row);
   }
-  for (const int each : output.pictures) {
+  const int64_t first_number = source.row * std::ssize(output.pictures);
+  for (int64_t i = 0; i < std::ssize(output.pictures); ++i) {
     RenderTask task;
-    task.recipe = &values[static_cast<size_t>(each)].picture;
+    task.recipe = &values[static_cast<size_t>(output.pictures[size_t(i)])].picture;
     task.target.format = plan_.options().memory_format;
     task.target.data = to;
+    if (to) {
+      to += frame;
+    } else if (!set_target(field, first_number + i, source.record->index, task, beginnings,
+                           renderer)) {
+      continue;
+    }
     tasks.push_back(std::move(task));
-    to += frame;
   }
   return {};
 }

@@ -8,18 +8,6 @@
 #include "headrace/executor/engine.h"
 
 namespace headrace {
-namespace {
-
-FieldState picture_of_clip(const Output& output) {
-  FieldState state = output.state;
-  state.kind = FieldKind::kImage;
-  if (output.clip.clips > 0) state.shape.erase(state.shape.begin());
-  state.shape.erase(state.shape.begin() + (output.clip.channels_before_time ? 1 : 0));
-  return state;
-}
-
-}  // namespace
-
 Result<void> BatchBuilder::run_batch_steps(int64_t first, int64_t count, uint64_t seed) {
   for (const BatchStep& step : plan_.batch_steps()) {
     const int64_t group = step.op->group(), end = first + count;
@@ -61,11 +49,8 @@ Result<void> BatchBuilder::run_batch_step(const BatchStep& step, int64_t first, 
   std::vector<FieldState> states(fields.size());
   for (size_t i = 0; i < fields.size(); ++i) {
     const Output& output = plan_.outputs()[step.outputs[i]];
-    states[i] = output.state;
-    if (output.is_clip()) {
-      states[i] = picture_of_clip(output);
-      fields[i].pictures = std::ssize(output.pictures);
-    }
+    states[i] = output.picture();
+    if (output.is_clip()) fields[i].pictures = std::ssize(output.pictures);
     fields[i].state = &states[i];
     fields[i].row_bytes = output.bytes_per_record;
     if (fields_[step.outputs[i]].unfinished) fields[i].there = &there[i];

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headrace/executor/batch.h"
-#include "headrace/executor/unfinished_pictures.h"
+#include "headrace/kernels/batch/picture_batch.h"
 
 namespace headrace {
 namespace {
@@ -110,8 +110,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     there[i] = place_of(plan, output.field);
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
-                " crosses as bytes, " +
-                in_kib(UnfinishedPictures::slot_row_bytes(output.state.shape)) +
+                " crosses as bytes, " + in_kib(size_t(element_count(output.state.shape))) +
                 " a record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {

@@ -26,21 +26,22 @@ bool is_same(const TablePair& a, const TablePair& b) {
 }  // namespace
 
 UnfinishedPictures::UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format,
-                                       int64_t rows, size_t mixings, Finished finished,
-                                       std::unique_ptr<CodedRows> coded)
+                                       int64_t rows, int64_t of_row, size_t mixings,
+                                       Finished finished, std::unique_ptr<CodedRows> coded)
     : shape_(shape),
       dtype_(dtype),
       format_(format),
+      of_row_(of_row),
       make_finished_(std::move(finished)),
-      rows_(size_t(rows)),
+      ends_(size_t(rows * of_row)),
       mixings_(mixings, std::vector<Mixed>(size_t(rows))),
       coded_(std::move(coded)) {}
 
-bool UnfinishedPictures::set(int64_t row, const RecipeEdit& edit) {
+bool UnfinishedPictures::set(int64_t picture, const RecipeEdit& edit) {
   if (edit.size != Size{int(shape_[1]), int(shape_[2])} || edit.map->output() != dtype_) {
     return false;
   }
-  rows_[size_t(row)] = {.edit = edit.edit, .map = edit.map, .table = edit.table};
+  ends_[size_t(picture)] = {.edit = edit.edit, .map = edit.map, .table = edit.table};
   return true;
 }
 
@@ -48,16 +49,16 @@ bool UnfinishedPictures::take(int64_t row, int64_t record, const Recipe& beginni
   return coded_ && coded_->take(row, record, beginning, slot);
 }
 
-uint8_t* UnfinishedPictures::bytes_row(int64_t row, uint8_t* slot) {
-  return coded_ ? coded_->pixels(row, slot) : slot + size_t(row) * slot_row_bytes(shape_);
+uint8_t* UnfinishedPictures::bytes_of(int64_t picture, uint8_t* slot) {
+  return coded_ ? coded_->pixels(picture, slot) : slot + size_t(picture) * samples();
 }
 
-uint8_t* UnfinishedPictures::finished_row(int64_t row, std::string_view why) {
-  if (coded_) coded_->leave(row);
+uint8_t* UnfinishedPictures::finished(int64_t picture, std::string_view why) {
+  if (coded_) coded_->leave(picture);
   MutexLock lock(mutex_);
-  if (!memory_) memory_ = make_finished_(rows_.size() * finished_row_bytes());
-  uint8_t* const to = static_cast<uint8_t*>(memory_.get()) + size_t(row) * finished_row_bytes();
-  rows_[size_t(row)] = {.finished = to, .why_finished = why};
+  if (!memory_) memory_ = make_finished_(ends_.size() * finished_bytes());
+  uint8_t* const to = static_cast<uint8_t*>(memory_.get()) + size_t(picture) * finished_bytes();
+  ends_[size_t(picture)] = {.finished = to, .why_finished = why};
   return to;
 }
 
@@ -69,13 +70,14 @@ void UnfinishedPictures::mix(size_t mixing, std::span<const int64_t> rows,
 }
 
 void UnfinishedPictures::move(int64_t from, int64_t to) {
-  rows_[size_t(to)] = std::move(rows_[size_t(from)]);
+  const auto moved = ends_.begin() + from * of_row_;
+  std::move(moved, moved + of_row_, ends_.begin() + to * of_row_);
   for (std::vector<Mixed>& mixing : mixings_) mixing[size_t(to)] = mixing[size_t(from)];
   if (coded_) coded_->move(from, to);
 }
 
 void UnfinishedPictures::settle(int64_t rows) {
-  rows_.resize(size_t(rows));
+  ends_.resize(size_t(rows * of_row_));
   for (std::vector<Mixed>& mixing : mixings_) mixing.resize(size_t(rows));
   if (coded_) coded_->settle(rows);
   write_parameters();
@@ -92,27 +94,28 @@ UnfinishedPictures::Part UnfinishedPictures::add(std::span<const T> values) {
 
 void UnfinishedPictures::write_parameters() {
   parameters_.clear();
-  parameters_.resize(rows_.size() * sizeof(PictureEdit));
+  parameters_.resize(ends_.size() * sizeof(PictureEdit));
   write_tables();
   write_mixes();
   if (coded_) write_coded();
 }
 
-// Few maps are met in a batch, mostly one: each has a set of tables, and a row the set's number.
-// Where rows have tables of their own, it is the number of a pair, of which a device makes a set.
+// Few maps are met in a batch, mostly one: each has a set of tables, and a picture the set's
+// number. Where pictures have tables of their own, it is the number of a pair, of which a device
+// makes a set.
 void UnfinishedPictures::write_tables() {
   maps_ = bytes_ = pairs_ = {};
   std::vector<const PixelMap*> maps;
   std::vector<const QuickTable*> own;
   std::vector<TablePair> pairs;
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    PictureEdit edit = rows_[row].edit;
-    if (rows_[row].map) {
-      const QuickTable* const table = rows_[row].table.get();
-      const TablePair pair{table ? number_of(own, table) : -1, number_of(maps, rows_[row].map)};
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    PictureEdit edit = ends_[i].edit;
+    if (ends_[i].map) {
+      const QuickTable* const table = ends_[i].table.get();
+      const TablePair pair{table ? number_of(own, table) : -1, number_of(maps, ends_[i].map)};
       edit.tables = number_of(pairs, pair, is_same);
     }
-    std::memcpy(parameters_.data() + row * sizeof edit, &edit, sizeof edit);
+    std::memcpy(parameters_.data() + i * sizeof edit, &edit, sizeof edit);
   }
   if (own.empty() && std::ranges::all_of(maps, &PixelMap::is_identity)) return;
   const auto channels = size_t(shape_[0]);
@@ -160,8 +163,8 @@ void UnfinishedPictures::write_coded() {
 }
 
 size_t UnfinishedPictures::crossing_bytes() const {
-  const auto whole = std::ranges::count_if(rows_, [](const Row& row) { return row.finished; });
-  return slot_bytes() + parameters_.size() + size_t(whole) * finished_row_bytes();
+  const auto whole = std::ranges::count_if(ends_, [](const End& end) { return end.finished; });
+  return slot_bytes() + parameters_.size() + size_t(whole) * finished_bytes();
 }
 
 // The sets of tables, wherever they are there; null: samples stay as they are.
@@ -191,7 +194,7 @@ void UnfinishedPictures::queue(Stream& stream, const There& there, void* finishe
                       .height = height,
                       .width = width,
                       .choice = RowChoice::slice(0),
-                      .count = rows(),
+                      .count = std::ssize(ends_),
                       .edits = reinterpret_cast<const PictureEdit*>(there.parameters),
                       .batch = finished,
                       .to = planar ? PictureStrides::channels_first(channels, height, width)
@@ -206,15 +209,15 @@ void UnfinishedPictures::queue(Stream& stream, const There& there, void* finishe
     kernel.from.picture = 1;
   }
   check(kernel);
-  if (std::ranges::any_of(rows_, [](const Row& row) { return row.map; })) {
+  if (std::ranges::any_of(ends_, [](const End& end) { return end.map; })) {
     kernel.map.table = queue_tables(stream, there);
     headrace::queue(stream, kernel);
   }
-  // Over what the kernel has made of a slot's row that nobody has written.
+  // Over what the kernel has made of a slot's bytes that nobody has written.
   auto* const to = static_cast<uint8_t*>(finished);
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    if (!rows_[row].finished) continue;
-    stream.copy(to + row * finished_row_bytes(), rows_[row].finished, finished_row_bytes());
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    if (!ends_[i].finished) continue;
+    stream.copy(to + i * finished_bytes(), ends_[i].finished, finished_bytes());
   }
   for (const MixPart& part : mix_parts_) {
     headrace::queue(
@@ -222,7 +225,7 @@ void UnfinishedPictures::queue(Stream& stream, const There& there, void* finishe
         MixRows{.batch = finished,
                 .dtype = dtype_,
                 .height = height,
-                .lines = planar ? channels * height : height,
+                .lines = static_cast<int32_t>(of_row_) * (planar ? channels * height : height),
                 .samples = planar ? width : width * channels,
                 .samples_of_pixel = planar ? 1 : channels,
                 .groups = reinterpret_cast<const RowGroup*>(there.parameters + part.groups.at),
@@ -241,18 +244,20 @@ bool UnfinishedPictures::may_begin_at(int64_t row) const {
 
 std::map<std::string_view, int64_t> UnfinishedPictures::finished_before() const {
   std::map<std::string_view, int64_t> out;
-  for (const Row& row : rows_) {
-    if (row.finished) ++out[row.why_finished];
+  for (auto row = ends_.begin(); row != ends_.end(); row += of_row_) {
+    const auto found =
+        std::find_if(row, row + of_row_, [](const End& end) { return end.finished; });
+    if (found != row + of_row_) ++out[found->why_finished];
   }
   return out;
 }
 
 std::shared_ptr<const UnfinishedRows> UnfinishedPictures::part(int64_t first, int64_t last) const {
-  auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, mixings_.size(),
-                                                  make_finished_,
+  auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, of_row_,
+                                                  mixings_.size(), make_finished_,
                                                   coded_ ? coded_->part(first, last) : nullptr);
   out->first_ = first_ + first;
-  out->rows_.assign(rows_.begin() + first, rows_.begin() + last);
+  out->ends_.assign(ends_.begin() + first * of_row_, ends_.begin() + last * of_row_);
   for (size_t i = 0; i < mixings_.size(); ++i) {
     out->mixings_[i].assign(mixings_[i].begin() + first, mixings_[i].begin() + last);
   }

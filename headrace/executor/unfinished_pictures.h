@@ -3,12 +3,17 @@
 // values and erased rectangle a device does, in one pass with dtype and layout
 // (kernels/batch/picture_batch.h), and then mixes rows (mix_rows.h).
 //
+// A row is one picture, or the frames of a record's clips, one behind the other: to the kernel
+// these are pictures like any, each with what is to be done to it (a thread may have measured a
+// table of its own for each), and rows are what is mixed, dropped, divided and counted.
+//
 // A record whose steps come to more than that is rendered as it is delivered, into memory beside
 // the slot, and crosses so: every batch can be finished, and its bits do not depend on who did it.
 // Where pictures are decoded there, too, the slot holds coded bytes beside pixels (coded_rows.h).
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
@@ -31,28 +36,28 @@ class UnfinishedPictures final : public UnfinishedRows {
   // Memory for all rows as they are delivered, asked for with the first that needs it.
   using Finished = std::function<std::shared_ptr<void>(size_t bytes)>;
 
-  // shape: (C, H, W) of each, as `dtype` and `format` when they are finished. mixings: times that
-  // rows are mixed, at most. coded: where the rows lie in the slot if some are decoded there; null:
-  // their pixels, one after the other.
+  // shape: (C, H, W) of each, as `dtype` and `format` when they are finished; of_row: pictures of a
+  // row. mixings: times that rows are mixed, at most. coded: where the rows lie in the slot if some
+  // are decoded there, one picture each; null: their pixels, one after the other.
   UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format, int64_t rows,
-                     size_t mixings, Finished finished, std::unique_ptr<CodedRows> coded = nullptr);
+                     int64_t of_row, size_t mixings, Finished finished,
+                     std::unique_ptr<CodedRows> coded = nullptr);
 
-  static size_t slot_row_bytes(const Shape& shape) { return size_t(element_count(shape)); }
-
-  // While the slot is filled, each row by one thread.
-  // What is to be done to a row, of which take_end() has left bytes. False where it is of another
-  // size or dtype than was promised.
-  bool set(int64_t row, const RecipeEdit& edit);
+  // While the slot is filled, each row by one thread. Pictures have numbers: those of row r begin
+  // with r * of_row.
+  // What is to be done to a picture, of which take_end() has left bytes. False where it is of
+  // another size or dtype than was promised.
+  bool set(int64_t picture, const RecipeEdit& edit);
   // What is to be decoded for a row that was set: false where the CPU has to make its bytes.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
   // Of one that was not set.
   void pass_over() {
     if (coded_) coded_->pass_over();
   }
-  // Where these go; null: nowhere.
-  uint8_t* bytes_row(int64_t row, uint8_t* slot);
-  // Where a row goes that is rendered as it is delivered. why: text that stays.
-  uint8_t* finished_row(int64_t row, std::string_view why) EXCLUDES_LOCK(mutex_);
+  // Where the bytes of a picture go; null: nowhere.
+  uint8_t* bytes_of(int64_t picture, uint8_t* slot);
+  // Where one goes that is rendered as it is delivered. why: text that stays.
+  uint8_t* finished(int64_t picture, std::string_view why) EXCLUDES_LOCK(mutex_);
   // A group's rows, ascending, and what becomes of each in the mixing of this number.
   void mix(size_t mixing, std::span<const int64_t> rows, std::span<const RowMix> mixes);
 
@@ -61,13 +66,13 @@ class UnfinishedPictures final : public UnfinishedRows {
   void move(int64_t from, int64_t to);
   void settle(int64_t rows);  // that there are after all
 
-  int64_t rows() const override { return static_cast<int64_t>(rows_.size()); }
+  int64_t rows() const override { return std::ssize(ends_) / of_row_; }
   std::vector<SlotPiece> slot_pieces() const override {
     if (coded_) return coded_->slot_pieces();
-    return {{size_t(first_) * slot_row_bytes(shape_), slot_bytes()}};
+    return {{size_t(first_ * of_row_) * samples(), slot_bytes()}};
   }
   size_t slot_bytes() const override {
-    return coded_ ? coded_->slot_bytes() : rows_.size() * slot_row_bytes(shape_);
+    return coded_ ? coded_->slot_bytes() : ends_.size() * samples();
   }
   std::span<const uint8_t> parameters() const override { return parameters_; }
   size_t scratch_bytes() const override {
@@ -84,7 +89,8 @@ class UnfinishedPictures final : public UnfinishedRows {
   std::shared_ptr<const UnfinishedRows> part(int64_t first, int64_t last) const override;
 
  private:
-  struct Row {
+  // What becomes of a picture.
+  struct End {
     PictureEdit edit = {};
     const PixelMap* map = nullptr;  // null: finished
     // shared: with recipes of records that are gone by the time it crosses
@@ -104,7 +110,8 @@ class UnfinishedPictures final : public UnfinishedRows {
     Part groups, mixes;
   };
 
-  size_t finished_row_bytes() const { return slot_row_bytes(shape_) * size_of(dtype_); }
+  size_t samples() const { return size_t(element_count(shape_)); }  // of a picture: bytes
+  size_t finished_bytes() const { return samples() * size_of(dtype_); }
   size_t table_bytes() const { return size_t(shape_[0]) * 256 * size_of(dtype_); }
   void write_parameters();
   void write_tables();
@@ -118,9 +125,10 @@ class UnfinishedPictures final : public UnfinishedRows {
   const Shape shape_;
   const DType dtype_;
   const MemoryFormat format_;
+  const int64_t of_row_;
   const Finished make_finished_;
-  int64_t first_ = 0;  // row of the slot
-  std::vector<Row> rows_;
+  int64_t first_ = 0;                        // row of the slot
+  std::vector<End> ends_;                    // by picture
   std::vector<std::vector<Mixed>> mixings_;  // by mixing and row
   // The edits, then what of these there is.
   std::vector<uint8_t> parameters_;

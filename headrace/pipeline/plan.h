@@ -72,6 +72,8 @@ struct Output {
 
   bool is_assembled() const { return as_list && ragged != Ragged::kList; }
   bool is_clip() const { return !pictures.empty(); }
+  // What each picture of a clip is; else what the output is.
+  FieldState picture() const;
 };
 
 // A value of a function's: one field, or the pictures of a clip, which cross as one array.

@@ -39,6 +39,15 @@ const ErrorCode kBadClip{
 
 }  // namespace
 
+FieldState Output::picture() const {
+  FieldState out = state;
+  if (!is_clip()) return out;
+  out.kind = FieldKind::kImage;
+  if (clip.clips > 0) out.shape.erase(out.shape.begin());
+  out.shape.erase(out.shape.begin() + (clip.channels_before_time ? 1 : 0));
+  return out;
+}
+
 void PlanMaker::add_clip_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
   const std::string label = label_of(spec, record);
   if (scope().conditional) {
