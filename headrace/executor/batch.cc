@@ -69,7 +69,7 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       index_(index),
       range_(range),
       epoch_size_(epoch_size),
-      decoding_(on_device.left.decoding ? on_device.decoding : nullptr),
+      decoding_(on_device.left.decodes_any() ? on_device.decoding : nullptr),
       fields_(plan.outputs().size()),
       dropped_(range.size()) {
   const size_t count = static_cast<size_t>(rows());

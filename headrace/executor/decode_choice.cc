@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/decode_choice.h"
 
+#include <algorithm>
+
 #include "headrace/base/error.h"
 
 namespace headrace {
@@ -52,8 +54,9 @@ DecodeChoice choose_decode(const DecodeQuestion& question) {
 
 DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish) {
   DecodeChoice choice = choose_decode(question);
-  if (!choice.there || finish.any()) return choice;
-  return on_cpu(question, "pictures are finished on the " + finish.text);
+  if (!choice.there || std::ranges::count(finish.decodable, true)) return choice;
+  return on_cpu(question, finish.any() ? "only clips are finished there, and threads decode videos"
+                                       : "pictures are finished on the " + finish.text);
 }
 
 }  // namespace headrace

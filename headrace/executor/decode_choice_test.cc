@@ -35,7 +35,8 @@ DecodeQuestion question(DecodeUse use, const Device& device) {
           .threads = 1};
 }
 
-const FinishChoice kFinished{.there = {FinishPlace::kDevice}, .text = "cuda:0"};
+const FinishChoice kFinished{
+    .there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {true}};
 
 TEST(DecodeChoice, DeviceMeansWhicheverDeviceThereIs) {
   const Gpu gpu;
@@ -102,6 +103,9 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
          "strict=True looks at all of a file");
   expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine stands in the way"},
          "pictures are finished on the host: RandomAffine stands in the way");
+  expect([](DecodeQuestion&) {},
+         {.there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
+         "only clips are finished there, and threads decode videos");
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ const ErrorCode kNotThere{
     "HR0716", ErrorKind::kConfig, "nothing that a device can finish",
     "finish=\"device\" and T.ToDevice() leave the map of values (ToDtype, Normalize), the last "
     "flip, tables, an erased rectangle, layout and dtype of pictures, MixUp and CutMix to the device "
-    "that batches are copied to. That takes a dense field of pictures of one to four channels which "
-    "are bytes until the last of their steps: one that computes colours, resizes or runs Python "
-    "after ToDtype works on finished pictures on the host. finish=\"auto\" finishes there what can "
-    "be."};
+    "that batches are copied to. That takes a dense field of pictures, or of clips, of one to four "
+    "channels, which are bytes until the last of their steps: one that computes colours, resizes or "
+    "runs Python after ToDtype works on finished pictures on the host. finish=\"auto\" finishes "
+    "there what can be."};
 
 std::string in_kib(size_t bytes) {
   const size_t tenths = (bytes * 10 + 512) / 1024;
@@ -60,7 +60,7 @@ std::string in_the_way(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";
   if (output.as_list) return name + ", whose records differ in shape";
-  if (output.state.shape[0] > PictureBatch::kMostChannels || size_of(output.state.dtype) > 4) {
+  if (output.picture().shape[0] > PictureBatch::kMostChannels || size_of(output.state.dtype) > 4) {
     return name + ", which is " + text_of(output.state);
   }
   for (const BatchStep& step : plan.batch_steps()) {
@@ -93,12 +93,14 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   FinishChoice out;
   std::string why_not = "there are no pictures";
   std::vector<FinishPlace> there(plan.outputs().size());
+  std::vector<bool> decodable(plan.outputs().size());
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];
-    if (output.origin != OutputOrigin::kField || !is_picture(output.state.kind)) continue;
+    const bool is_one = output.origin == OutputOrigin::kField && is_picture(output.state.kind);
+    if (!is_one && !output.is_clip()) continue;
     const DevicePoint* const point = plan.device_point(output.field);
     const bool asked = point && point->has_work;
-    if (use == FinishUse::kAuto && !asked && !for_decoding && is_byte(output.state)) {
+    if (use == FinishUse::kAuto && !asked && !(for_decoding && is_one) && is_byte(output.state)) {
       why_not = "\"" + output.name + "\" is delivered as bytes";
       continue;
     }
@@ -108,6 +110,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
       continue;
     }
     there[i] = place_of(plan, output.field);
+    decodable[i] = is_one;
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
                 " crosses as bytes, " + in_kib(size_t(element_count(output.state.shape))) +
@@ -118,6 +121,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   }
   if (out.text.empty()) return {{}, "host: " + why_not};
   out.there = std::move(there);
+  out.decodable = std::move(decodable);
   return out;
 }
 

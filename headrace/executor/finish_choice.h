@@ -18,8 +18,9 @@ enum class FinishUse : uint8_t { kHost, kAuto, kDevice };
 
 struct FinishChoice {
   std::vector<FinishPlace> there = {};  // by output; empty: none
-  std::string text = {};  // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
-  bool asked = false;     // T.ToDevice says so, and is not to be left to the host
+  std::string text = {};             // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
+  bool asked = false;                // T.ToDevice says so, and is not to be left to the host
+  std::vector<bool> decodable = {};  // by output: of these, one picture a record, no clip
 
   bool any() const { return !there.empty(); }
 };

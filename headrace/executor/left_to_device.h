@@ -2,6 +2,7 @@
 // Which outputs of a plan are left to the device that batches are copied to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,14 +15,15 @@ enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
 
 struct LeftToDevice {
   std::vector<FinishPlace> finished = {};  // by output: the last of the work on pictures
-  bool decoding = false;                   // of these: all of it, for the records where that can be
-  size_t coded_row = 0;                    // then: what a slot has for one (coded_share.h)
+  std::vector<bool> decoded = {};  // by output: all of it, for the records where that can be
+  size_t coded_row = 0;            // then: what a slot has for one (coded_share.h)
 
   FinishPlace place(size_t output) const {
     return output < finished.size() ? finished[output] : FinishPlace::kHost;
   }
   bool finishes(size_t output) const { return place(output) != FinishPlace::kHost; }
-  bool decodes(size_t output) const { return decoding && finishes(output); }
+  bool decodes(size_t output) const { return output < decoded.size() && decoded[output]; }
+  bool decodes_any() const { return std::ranges::find(decoded, true) != decoded.end(); }
 };
 
 }  // namespace headrace

@@ -109,7 +109,7 @@ class Loader::Impl {
                          options().warn,
                          options().device,
                          options().patience_seconds,
-                         {finish_.there, decode_.there},
+                         {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
                          decoding_,
                          known_sound_forms(*path_.source())};
     auto residence =
@@ -141,7 +141,7 @@ class Loader::Impl {
       } catch (const Exception&) {
         if (options().decode == DecodeUse::kDevice) throw;
         decode_ = {false, "cpu: memory_limit has no room for coded bytes"};
-        engine.left.decoding = false;
+        engine.left.decoded.clear();
       }
     }
     if (finish_.any()) {

@@ -33,9 +33,8 @@ const ErrorCode kUncut{
 const ErrorCode kBadClip{
     "HR0373", ErrorKind::kConfig, "a step that cannot have clips",
     "A clip of a video is so many pictures, for every record alike. The step that takes them cannot "
-    "stand inside a RandomApply or another list that only some records take; clips are finished on "
-    "the host; where their sizes differ they come as lists; their times need a name that no other "
-    "field has."};
+    "stand inside a RandomApply or another list that only some records take; where their sizes "
+    "differ they come as lists; their times need a name that no other field has."};
 
 }  // namespace
 
@@ -189,14 +188,6 @@ void PlanMaker::refuse_uncut(const std::vector<int>& fields, const std::string& 
     if (state.kind != FieldKind::kVideo) continue;
     raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a video",
           "a step before it takes frames: RandomVideoClips(num_frames=16)");
-  }
-}
-
-void PlanMaker::refuse_clips(const std::vector<int>& fields, const std::string& label) const {
-  refuse_uncut(fields, label);
-  for (const int field : fields) {
-    if (states_[field].clip_frame < 0) continue;
-    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a clip");
   }
 }
 

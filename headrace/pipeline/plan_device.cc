@@ -58,7 +58,6 @@ void PlanMaker::to_device(std::string_view name) {
     const FieldState& state = states_[field];
     if (!is_picture(state.kind)) continue;
     any = true;
-    refuse_clips({field}, std::string(name));
     check_not_batched({field}, std::string(name));
     if (plan_->device_points_.contains(field)) {
       raise(kNoPlace, label + "\"" + state.name + "\" is on the device already", "leave one out");

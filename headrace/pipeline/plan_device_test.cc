@@ -37,6 +37,22 @@ TEST(ToDevice, FlipsTablesMapsOneRectangleAndMixingStandBehindIt) {
   EXPECT_EQ(refused(list, pictures()), "nothing");
 }
 
+TEST(ToDevice, FramesOfClipsGoThereAsPicturesDo) {
+  const Schema videos = {{"video", FieldKind::kVideo, DType::kUInt8, {-1, 3, -1, -1}, true},
+                         label()};
+  const Spec clips =
+      spec("UniformVideoClips", {{"num_frames", int64_t{4}}, {"num_clips", int64_t{2}}});
+  EXPECT_EQ(refused({clips, crop(16), to_device(), flip(), to_float(), normalize(), erase(),
+                     spec("MixUp", {{"num_classes", int64_t{10}}})},
+                    videos),
+            "nothing");
+  const std::string blurred =
+      refused({clips, to_device(), spec("GaussianBlur", {{"kernel_size", Ints{3}}})}, videos);
+  EXPECT_EQ(blurred.find("HR0138"), 0u) << blurred;
+  const std::string uncut = refused({to_device(), clips, crop(16)}, videos);
+  EXPECT_EQ(uncut.find("HR0139"), 0u) << uncut;
+}
+
 TEST(ToDevice, WhatNoDeviceDoesIsNamedWithThoseThatCan) {
   const auto expect_refused = [](const Specs& behind, const std::string& name) {
     Specs list{to_device()};

@@ -74,7 +74,6 @@ class PlanMaker final : public PlanBuilder {
   // first picture.
   Shape clip_axes(int field) const;
   void refuse_uncut(const std::vector<int>& fields, const std::string& label) const;
-  void refuse_clips(const std::vector<int>& fields, const std::string& label) const;
   void add_clip_output(Output& output) const;
   void add_sounds_output(const ClipForm& form, Output& output) const;
   void add_python(const Spec& spec);
