@@ -170,19 +170,26 @@ Error gaps(std::string what) {
 }
 
 // Seconds that each packet lasts, where all are alike; else 0. `mean`: what they last on average.
-double seconds_of_each(const MkvSound& sound, MkvBytes file, double mean, int rate) {
+Result<double> seconds_of_each(const MkvSound& sound, const ByteRanges& file, double mean,
+                               int rate) {
   if (sound.codec.starts_with("A_AAC")) return static_cast<double>(kAacFrames) / rate;
   if (sound.codec.starts_with("A_MPEG/L")) return mean;
-  if (sound.codec != "A_OPUS") return 0;
-  const std::vector<MkvBytes> packets = packets_of(sound, file);
-  const int64_t first = opus_duration(packets[0]);
-  const bool alike =
-      std::ranges::all_of(packets, [&](MkvBytes each) { return opus_duration(each) == first; });
-  return alike ? static_cast<double>(first) / 48000 : 0;
+  if (sound.codec != "A_OPUS") return 0.0;
+  std::optional<int64_t> each;
+  for (const MediaPacket& packet : sound.packets) {
+    constexpr uint32_t kSaysDuration = 2;  // bytes
+    const Result<MkvBytes> begin =
+        file.at(static_cast<uint64_t>(packet.offset), std::min(packet.size, kSaysDuration));
+    if (!begin) return begin.error();
+    const int64_t duration = opus_duration(*begin);
+    if (each.value_or(duration) != duration) return 0.0;
+    each = duration;
+  }
+  return static_cast<double>(each.value_or(0)) / 48000;
 }
 
 // What is lost between packets would move all that follows in time.
-Result<void> check_gaps(const MkvSound& sound, MkvBytes file, int64_t frames, int rate) {
+Result<void> check_gaps(const MkvSound& sound, const ByteRanges& file, int64_t frames, int rate) {
   if (sound.packets.size() < 2) return {};
   const double lasts = static_cast<double>(frames) / rate;
   const double mean = lasts / static_cast<double>(sound.packets.size());
@@ -193,7 +200,9 @@ Result<void> check_gaps(const MkvSound& sound, MkvBytes file, int64_t frames, in
                 std::to_string(sound.last - sound.start) + " s");
   }
   // A packet or two hide in the slack, but not between their neighbours.
-  const double each = seconds_of_each(sound, file, mean, rate);
+  const Result<double> alike = seconds_of_each(sound, file, mean, rate);
+  if (!alike) return alike.error();
+  const double each = *alike;
   size_t begin = 0;  // of a block, whose packets have one time
   for (size_t i = 1; i < sound.packets.size() && each > 0; ++i) {
     const int64_t before = sound.packets[begin].pts, here = sound.packets[i].pts;
@@ -220,8 +229,7 @@ class MkvDecoder final : public AudioDecoder {
     if (!header) return header;
     header->start = sound->start;
     const int64_t delayed = delay_of(*sound, header->sample_rate);
-    if (Result<void> good =
-            check_gaps(*sound, bytes, header->frames + delayed, header->sample_rate);
+    if (Result<void> good = check_gaps(*sound, file, header->frames + delayed, header->sample_rate);
         !good) {
       return std::move(good.error());
     }
@@ -306,7 +314,10 @@ class MkvDecoder final : public AudioDecoder {
       return unread_sound(kMkvName, "holds a sound of the codec \"" + name + "\"",
                           "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
     }
-    if (const uint64_t bytes = bytes_of_packets(sound); bytes > ByteRanges::kMost) {
+    // In Ogg each packet is a page of its own.
+    constexpr uint64_t kPage = 32;
+    if (const uint64_t bytes = bytes_of_packets(sound) + kPage * sound.packets.size();
+        bytes > ByteRanges::kMost) {
       return unread_sound(kMkvName,
                           "has " + std::to_string(bytes >> 20) + " MiB of sound; up to " +
                               std::to_string(ByteRanges::kMost >> 20) + " are read",
