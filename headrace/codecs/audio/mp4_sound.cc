@@ -36,12 +36,15 @@ SoundBytes sound_trak(SoundBytes moov) {
   return {};
 }
 
-Result<void> read_sound_entry(SoundBytes stsd, Mp4Sound& sound) {
+// The entry of this number, from 1: how packets are coded.
+Result<void> read_sound_entry(SoundBytes stsd, uint32_t number, Mp4Sound& sound) {
   BigEndianReader list(stsd);
   list.skip(8);
   Mp4Boxes entries(list.rest());
   Mp4Box entry;
-  if (!entries.next(entry)) return corrupt_video(kMp4Name, "its stsd box is empty");
+  for (uint32_t i = 0; i < number; ++i) {
+    if (!entries.next(entry)) return corrupt_video(kMp4Name, "its stsd box lacks an entry");
+  }
   for (int shift = 24; shift >= 0; shift -= 8) {
     const char c = static_cast<char>(entry.type >> shift);
     sound.codec += c < ' ' || c > '~' ? '?' : c;
@@ -83,11 +86,13 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   if (rate == 0 || movie_rate == 0) return corrupt_video(kMp4Name, "it has no clock");
   Mp4Sound sound;
   sound.ticks_per_second = rate;
-  if (Result<void> good = read_sound_entry(mp4_box_in(stbl, box_named("stsd")), sound); !good) {
-    return std::move(good.error());
-  }
   Mp4Packets packets;
   if (Result<void> good = read_mp4_sample_table(file, stbl, packets); !good) {
+    return std::move(good.error());
+  }
+  if (Result<void> good = read_sound_entry(mp4_box_in(stbl, box_named("stsd")),
+                                           std::max(packets.description, 1u), sound);
+      !good) {
     return std::move(good.error());
   }
   const Result<Mp4Edits> edits = read_mp4_edits(

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the sound of an MP4 file is coded. What is heard of it is tested in
+// tests/test_audio_codecs.py and tests/test_video_sound.py.
+#include "headrace/codecs/audio/mp4_sound.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/codecs/media/mp4_test_boxes.h"
+
+namespace headrace {
+namespace {
+
+using namespace mp4_test;
+
+Bytes entry_with(const Bytes& parameters) {
+  const auto sized = [](uint8_t tag, const Bytes& content) {
+    return Bytes{tag, static_cast<uint8_t>(content.size())} + content;
+  };
+  Bytes head{0x40, 0x15};
+  head.resize(13, 0);
+  const Bytes stream = sized(3, Bytes{0, 1, 0} + sized(4, head + sized(5, parameters)));
+  return box("mp4a", Bytes(28, 0) + box("esds", numbers({0}) + stream));
+}
+
+Movie sound_with(const std::vector<Bytes>& parameters, uint32_t used) {
+  Movie movie = counting_movie(4);
+  movie.handler = "soun";
+  Bytes stsd = numbers({0, static_cast<uint32_t>(parameters.size())});
+  for (const Bytes& each : parameters) stsd = stsd + entry_with(each);
+  movie.instead["stsd"] = stsd;
+  movie.instead["stsc"] = numbers({0, 1, 1, movie.samples_a_chunk, used});
+  return movie;
+}
+
+TEST(ASoundOfMp4, IsCodedAsTheEntrySaysThatItsPacketsName) {
+  const Bytes one{0x11, 0x90}, other{0x12, 0x10};
+  const auto parameters = [&](uint32_t used) {
+    const Result<Mp4Sound> sound = read_mp4_sound(sound_with({one, other}, used).file());
+    EXPECT_TRUE(sound) << sound.error().message();
+    return sound ? sound->parameters : Bytes{};
+  };
+  EXPECT_EQ(parameters(1), one);
+  EXPECT_EQ(parameters(2), other);
+  const Result<Mp4Sound> lacking = read_mp4_sound(sound_with({one, other}, 3).file());
+  ASSERT_FALSE(lacking);
+  EXPECT_EQ(lacking.error().code->id, "HR0361");
+}
+
+}  // namespace
+}  // namespace headrace
