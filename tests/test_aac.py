@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -131,3 +132,29 @@ def test_other_forms_are_refused_by_name(tmp_path: Path) -> None:
     subprocess.run(["ffmpeg", "-v", "error", "-i", file, "-c:a", "alac", alac], check=True)
     with pytest.raises(hr.UnsupportedError, match=r"HR0352.*alac"):
         _core.decode_audio(alac.read_bytes())
+
+
+def locked_in() -> list[str]:
+    """Of each process that decodes for this one, whether the kernel holds it: 0 or 2."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (entry / "status").exists():
+            status = (entry / "status").read_text()
+            if "headrace-av" in status and f"PPid:\t{os.getpid()}\n" in status:
+                found.append(status.split("Seccomp:\t")[1].split("\n")[0])
+    return found
+
+
+def test_noises_are_decoded_as_the_loader_says(tmp_path: Path) -> None:
+    noises = hr.open(folder_of_sounds(tmp_path))
+    speech = hr.records(sound=np.ones((4, 1, 400), np.float32), kinds={"sound": "audio"})
+    wav = tmp_path / "one"
+    wav.mkdir()
+    (wav / "it.wav").write_bytes(wav_of(int16_waves(400, 1), 16000))
+    known = T.Resample(16000, 16000)  # an array does not say its rate
+    for source, first in ((speech, known), (hr.open(wav), T.PadOrTrim(400))):
+        steps = [first, T.AddNoise(3.0, source=noises)]
+        loader = hr.Loader(source, steps, batch_size=1, threads=1, isolate=False)
+        next(iter(loader))
+        assert locked_in() == ["0"]
+        loader.close()

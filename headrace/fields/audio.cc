@@ -37,6 +37,7 @@ bool take_audio(Field& field) {
 
 Result<void> begin_audio(const Beginning& from, FieldValue& value) {
   value.sound = {};
+  value.sound.decoding = from.options.video;
   value.sample_rate = from.state.sample_rate;
   if (!from.field.encoded) return begin_numbers(from, value);
   Result<Sound> sound = open_sound(stored_ranges(from.data), from.renderer.sounds());
@@ -75,6 +76,7 @@ int64_t channels_of(const FieldValue& audio) {
 Result<void> make_samples(FieldValue& value, Renderer& renderer) {
   if (!value.sound.is_encoded()) return {};
   const Sound sound = std::exchange(value.sound, {});
+  value.sound.decoding = sound.decoding;
   if (sound.sample_bytes() > renderer.largest_value()) {
     return Error{.code = &kTooLong,
                  .what = "it has " + text_of(DType::kFloat32, shape_of(sound)) + ", " +

@@ -201,7 +201,9 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
     field.picture = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
     return;
   }
+  const MediaOptions decoding = field.sound.decoding;
   field.sound = {};
+  field.sound.decoding = decoding;
   field.shape = is_string(promise.kind) ? Shape{} : value.view.shape;
   field.own(dense_bytes(value));
   if (promise.dtype == DType::kInt64 && promise.shape.empty() && field.bytes.size() == 8) {

@@ -195,7 +195,8 @@ class AddNoiseOfSource final : public Op {
                                              {.sample_rate = sound.sample_rate,
                                               .frames = mixed->frames,
                                               .place = drawn.place,
-                                              .repeat = settings_.repeat},
+                                              .repeat = settings_.repeat,
+                                              .decoding = sound.sound.decoding},
                                              renderer);
     if (!noise) return noise.error();
     Result<void> added = add_noise(*mixed, *noise, settings_, drawn.ratio);

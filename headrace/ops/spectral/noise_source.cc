@@ -133,6 +133,7 @@ Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
       stored_of(source_->schema()[field_], data.fields[field_], renderer.sounds());
   if (!found) return std::move(found.error());
   Stored& stored = *found;
+  stored.sound.decoding = wanted.decoding;
   std::string reason = rate_misfit(stored.sample_rate, wanted.sample_rate);
   if (reason.empty() && stored.sample_rate != wanted.sample_rate) {
     reason = resamplers_.refusal(stored.sample_rate, wanted.sample_rate);

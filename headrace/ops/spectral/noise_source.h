@@ -45,6 +45,7 @@ class NoiseSource {
     int64_t frames = 0;   // of the sound
     double place = 0;
     bool repeat = false;  // else one that is shorter than the sound is refused
+    MediaOptions decoding = {};
   };
   // Errors say which file it is: of the record as read, or HR0545 where it does not fit.
   Result<Noise> take(int64_t index, const Wanted& wanted, Renderer& renderer) const;

@@ -127,6 +127,7 @@ Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindo
       const Shape shape{std::max<int64_t>(channels_, 1), frames_of(windows[i])};
       if (Result<void> fits = check_outcome(owner_, shape, context.renderer); !fits) return fits;
       values[size_t(sounds[i])] = silence_of(shape[0], shape[1], rate_);
+      values[size_t(sounds[i])].sound.decoding = video.video.decoding;
     } else if (Result<void> taken = take_one(*all, windows[i], sounds[i], context); !taken) {
       return taken;
     }
