@@ -470,3 +470,22 @@ def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: P
     counts = decoded(view)
     assert counts["no room in the slot"] > 0
     assert counts["device"] > 0 and sum(counts.values()) == 64
+
+
+def test_the_same_pictures_are_too_large_wherever_others_are_decoded(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    (tmp_path / "a").mkdir()
+    for number in range(40):  # whose coefficients are held together
+        side = 600 + 25 * number
+        picture = Image.fromarray(rng.integers(0, 256, (side, side, 3), dtype=np.uint8))
+        picture.save(tmp_path / "a" / f"{number:02}.jpg", progressive=True, quality=30)
+    options = {"on_error": "skip", "error_budget": 1.0, "threads": 1, "index": False}
+    delivered = set()
+    for mebibytes in (28, 34, 40):
+        given = {**options, "memory_limit": f"{mebibytes} MiB"}
+        expected = epoch(on_cpu(tmp_path, train(32), finish="host", **given))
+        delivered.add(sum(batch[0][1][0] for batch in expected))
+        for decode in ("cpu", "device"):
+            view = loader(tmp_path, train(32), decode=decode, **given)
+            assert epoch(view.dlpack(_core.simulated_device(seed=1))) == expected
+    assert len(delivered) > 1  # some were too large

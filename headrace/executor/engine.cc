@@ -67,8 +67,8 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
               divide_memory(
                   options_.memory_limit,
                   batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.left),
-                  options_.threads, options_.source->read_style() != ReadStyle::kMemory,
-                  has_lists_),
+                  options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_,
+                  batch_bytes(*options_.plan, options_.layout.rank_batch())),
               *options_.plan),
           *options_.plan, options_.threads)),
       gate_(shares_.records, shares_.largest_record),

@@ -53,9 +53,10 @@ struct MemoryShares {
   // Of `threads`, for one worker's Renderer.
   size_t renderer_bytes = 0;
 };
-// Shrinks the depth to two before it throws Exception HR0702.
+// Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
+// finishes it, where a device does that; which records are too large is the same for both.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists = false);
+                           bool has_lists = false, std::optional<size_t> host_bytes = {});
 
 // The same with a share for near partners, out of what records do not need one by one.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);

@@ -55,12 +55,14 @@ size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left) {
 }
 
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists) {
+                           bool has_lists, std::optional<size_t> host_bytes) {
   MemoryShares shares;
   shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
-  // Which records are too large must not depend on the number of threads, or batches would.
-  const size_t beside_batches = limit - std::min(limit, 2 * batch_bytes);
+  // Which records are too large must not depend on the number of threads, nor on who finishes and
+  // decodes, or batches would.
+  const size_t on_host = host_bytes.value_or(batch_bytes);
+  const size_t beside_batches = limit - std::min(limit, 2 * on_host);
   shares.largest_record = beside_batches / (has_lists ? 6 : 3);
   shares.largest_listed = beside_batches / 2;  // a batch of larger ones is refused anyway
   const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
@@ -70,11 +72,17 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   while (shares.depth < kDeepest && (shares.depth + 1) * batch_bytes <= kDeepBytes) ++shares.depth;
   while (shares.depth > 2 && shares.depth * batch_bytes + wanted > limit) --shares.depth;
   shares.slots = shares.depth * batch_bytes;
-  if (shares.slots + least > limit) {
+  size_t lowest = 2 * batch_bytes + least;
+  if (batch_bytes > on_host) {  // the largest record has its room beside these, too
+    const size_t beside =
+        has_lists ? 3 * fixed - 3 * std::min(2 * fixed, least) / 2 : fixed * 3 / 2;
+    lowest = std::max(lowest, 3 * batch_bytes - on_host + beside + 1);
+  }
+  if (lowest > limit) {
     raise(kLimitTooSmall,
-          "memory_limit is " + in_mib(limit) + ", the least that works here is " +
-              in_mib(2 * batch_bytes + least) + " (2 batches of " + in_mib(batch_bytes) + ", " +
-              std::to_string(threads) + " threads)",
+          "memory_limit is " + in_mib(limit) + ", the least that works here is " + in_mib(lowest) +
+              " (2 batches of " + in_mib(batch_bytes) + ", " + std::to_string(threads) +
+              " threads)",
           "raise memory_limit, or use a smaller batch_size or fewer threads");
   }
   size_t rest = limit - shares.slots - shares.threads;

@@ -70,6 +70,36 @@ TEST(MemoryShares, LeaveRoomForTheSameRecordWhateverTheNumberOfThreads) {
   }
 }
 
+TEST(MemoryShares, LeaveRoomForTheSameRecordWhoeverFinishesAndDecodes) {
+  const auto on_device = [](size_t limit, size_t batch, bool lists, size_t host) {
+    const MemoryShares shares = divide_memory(limit, batch, 2, true, lists, host);
+    EXPECT_GE(shares.records, shares.largest_record);
+    EXPECT_GE(shares.read_ahead, 1u << 20);
+    EXPECT_LE(shares.slots + shares.threads + shares.lists + shares.read_ahead + shares.records,
+              limit);
+    return shares.largest_record;
+  };
+  for (size_t host : {1u << 10, 3u << 20, 7u << 20}) {
+    for (size_t batch : {1u << 10, 2u << 20, 5u << 20, 9u << 20, 77u << 20}) {
+      for (bool lists : {false, true}) {
+        int given = 0;
+        for (size_t limit = 40 << 20; limit < 300 << 20; limit += 999'999) {
+          const MemoryShares there = divide_memory(limit, host, 2, true, lists);
+          try {
+            EXPECT_EQ(on_device(limit, batch, lists, host), there.largest_record);
+            ++given;
+          } catch (const Exception& e) {
+            EXPECT_EQ(e.error().code->id, "HR0702");
+            EXPECT_GT(batch, host);
+            EXPECT_EQ(given, 0) << "a lower limit has room";
+          }
+        }
+        EXPECT_GT(given, 0);
+      }
+    }
+  }
+}
+
 TEST(MemoryShares, KeepAClipsFramesOutOfWhatRecordsDoNotNeedOneByOne) {
   const Spec resize{"Resize", {{"size", std::vector<int64_t>{8, 8}}}, {}, {}};
   const Spec clip{"CenterVideoClip", {{"num_frames", int64_t{4}}}, {}, {}};

@@ -117,7 +117,8 @@ class Loader::Impl {
     const auto divide = [&](const LeftToDevice& left) {
       divide_memory(engine.memory_limit - residence->bytes(),
                     batch_bytes(*plan_, layout_.rank_batch(), left), options().threads,
-                    path_.source()->read_style() != ReadStyle::kMemory);
+                    path_.source()->read_style() != ReadStyle::kMemory, delivers_lists(*plan_),
+                    batch_bytes(*plan_, layout_.rank_batch()));
     };
     const auto fits = [&](const LeftToDevice& left) {
       try {
