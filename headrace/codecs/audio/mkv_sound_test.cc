@@ -56,8 +56,9 @@ TEST(ABlockOfMatroska, HoldsSeveralFramesWhoseSizesStandBeforeThem) {
   EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 2, 1, 2, 2, 3})), "1 22 3 ");
   EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1, 2, 2, 3, 3})), "11 22 33 ");
   EXPECT_EQ(frames_of(laced(0, kEbml, {3, 0x82, 0xBE, 0xC0, 1, 1, 2, 3, 3, 4})), "11 2 33 4 ");
-  EXPECT_EQ(frames_of(laced(0, kXiph, Bytes{1, 255, 1} + Bytes(256, 1) + Bytes{2})),
-            std::string(256, '1') + " 2 ");
+  std::string expected(256, '1');
+  expected += " 2 ";
+  EXPECT_EQ(frames_of(laced(0, kXiph, Bytes{1, 255, 1} + Bytes(256, 1) + Bytes{2})), expected);
 }
 
 TEST(ABlockOfMatroska, IsAnErrorWhereItsFramesReachOutOfIt) {
