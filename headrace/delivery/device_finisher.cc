@@ -35,7 +35,7 @@ const uint8_t* at(const void* memory, size_t offset) {
 DeviceFinisher::DeviceFinisher(DevicePtr device, size_t scratch_limit)
     : device_(std::move(device)),
       limit_(scratch_limit),
-      ring_(std::make_shared<DeviceRing>(device_, kSets)) {}
+      ring_(std::make_shared<DeviceRing>(device_, kSets, limit_)) {}
 
 std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
     const std::shared_ptr<const UnfinishedRows>& rows, const void* slot) const {

@@ -23,7 +23,8 @@ void wait_until_idle(const Slab& slab) {
 
 }  // namespace
 
-DeviceRing::DeviceRing(DevicePtr device, int slabs) : device_(std::move(device)), slabs_(slabs) {}
+DeviceRing::DeviceRing(DevicePtr device, int slabs, size_t most)
+    : device_(std::move(device)), slabs_(slabs), most_(most) {}
 
 DeviceRing::~DeviceRing() {
   for (const Slab& slab : free_) wait_until_idle(slab);
@@ -61,7 +62,8 @@ Slab DeviceRing::take(size_t bytes, Stream& writer, bool beyond) {
     slab = {.memory = nullptr, .bytes = 0, .busy = {}, .spare = slab.spare};
   }
   if (!slab.memory) {
-    const size_t wanted = with_room(std::max<size_t>(bytes, 1));
+    const size_t needed = std::max<size_t>(bytes, 1);
+    const size_t wanted = std::min(with_room(needed), std::max(needed, most_));
     try {
       slab.memory = device_->allocate(wanted);
     } catch (...) {

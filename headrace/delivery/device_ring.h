@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory for batches on their way: a fixed number of slabs, each as large as the largest
-// batch that it has held, which return when the batch is dropped and are fenced by events.
+// batch that it has held, and an eighth, which return when the batch is dropped and are fenced by
+// events.
 //
 // Note [Why a slab may be written again]: the consumer drops a batch on the host while its kernels
 // still run. The lease knows the streams on which the batch was used; when it ends it records an
@@ -9,6 +10,9 @@
 // allocator of a framework, and a slab is never written while somebody reads it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,7 +30,8 @@ struct Slab {
 
 class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
  public:
-  DeviceRing(DevicePtr device, int slabs);
+  // most: bytes of a slab, but for one that a batch alone takes more of.
+  DeviceRing(DevicePtr device, int slabs, size_t most = SIZE_MAX);
   ~DeviceRing();  // waits for what still uses the memory
 
   // A slab of at least so many bytes, whose events `writer` waits for; a null memory when all are
@@ -45,6 +50,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   void free_what_is_idle() REQUIRES_LOCK(mutex_);
   const DevicePtr device_;
   const int slabs_;
+  const size_t most_;
   mutable Mutex mutex_;
   std::vector<Slab> free_ GUARDED_BY(mutex_);
   std::vector<Slab> leaving_ GUARDED_BY(mutex_);  // to be freed once their events are done

@@ -93,9 +93,9 @@ TEST(LoaderDecode, ABatchThatIsLargerThanTheScratchMemoryIsDecodedInParts) {
     Delivery run{.device = std::make_shared<SimulatedDevice>(limit), .pipeline = train(true)};
     run.prefetch.scratch_limit = limit;
     ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
-    // Two sets, with an eighth to spare; a picture alone takes what it needs.
+    // Two sets; a picture alone takes what it needs.
     const size_t least = size_t{1} << 20;
-    EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * (std::max(limit, least) * 9 / 8 + 4096));
+    EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * std::max(limit, least));
   }
 }
 

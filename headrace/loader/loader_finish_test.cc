@@ -155,9 +155,9 @@ TEST(LoaderFinish, ScratchMemoryIsBoundedAndABatchThatNeedsMoreIsFinishedInParts
       run.take_all(expected);
       EXPECT_EQ(run.taken, int64_t(expected.size()));
       EXPECT_EQ(run.wrong, 0);
-      // Two sets, with an eighth to spare; a record alone takes what it needs.
+      // Two sets; a record alone takes what it needs.
       const size_t least = kRow + 8192;
-      EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * (std::max(limit, least) * 9 / 8 + 4096));
+      EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * std::max(limit, least));
     }
   }
 }
