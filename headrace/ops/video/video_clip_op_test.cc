@@ -82,7 +82,7 @@ Taken taken(const std::string& name, const Given& given, VideoTrack track, int64
   record.position = position;
   record.fields.resize(size_t(1 + form.fields() + (form.at.empty() ? 0 : 1)));
   record.fields[0].kind = FieldKind::kVideo;
-  record.fields[0].bytes = file;
+  record.fields[0].video.file = ByteRanges(file);
   record.fields[0].video.track = std::make_shared<const VideoTrack>(std::move(track));
   FieldValue& last = record.fields.back();
   if (!form.at.empty()) {
@@ -236,7 +236,7 @@ Result<void> take_silence(VideoTrack track, Shape& shape) {
   Record record;
   record.fields.resize(4);
   record.fields[0].kind = FieldKind::kVideo;
-  record.fields[0].bytes = file;
+  record.fields[0].video.file = ByteRanges(file);
   record.fields[0].video.track = std::make_shared<const VideoTrack>(std::move(track));
   const std::vector<int> fields = {0, 1, 2, 3};
   OpContext context{record, fields, Draws(0, 0, 0, 0), renderer};
