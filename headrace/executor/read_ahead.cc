@@ -194,10 +194,12 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   }
   const double seconds = waits_of_this_thread() == waits ? 0 : now() - begin;
   const size_t bytes = bytes_of(out);
+  size_t read = 0;
+  out.each_buffer([&](const Buffer& buffer) { read += buffer.size(); });
   MutexLock lock(mutex_);
   lent_ += counted(bytes);
   lent_ -= expected;
-  note_read(seconds, bytes);
+  note_read(seconds, read);
   room_changed();
   return counted(bytes);
 }
@@ -210,13 +212,13 @@ void ReadAhead::give_back(size_t bytes) {
 }
 
 // What a page of them cost when it was first touched is not paid again: of a large file that is
-// most of what reading it takes.
+// most of what reading it takes. A giant's are freed: small records would hold its memory.
 void ReadAhead::take_back(RecordData& data) {
   RecordData buffers;
   buffers.owned = std::exchange(data.owned, {});
   buffers.parts = std::exchange(data.parts, {});
   MutexLock lock(mutex_);
-  keep_spare(buffers);
+  if (bytes_of(buffers) <= 2 * expected_.bytes()) keep_spare(buffers);
 }
 
 // Readers sleep for most of the time; a record must not wake them for nothing.

@@ -182,6 +182,46 @@ TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
   EXPECT_EQ(source->reads_, 100);
 }
 
+// Whose record 5 is a giant.
+class Large final : public Source {
+ public:
+  static constexpr size_t kBytes = size_t{2} << 20;
+  int64_t size() const override { return 100; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    out[0].owned.resize(1);
+    if (out[0].owned[0].capacity() == 0) ++fresh_;
+    out[0].owned[0].resize(indices[0] == 5 ? 8 * kBytes : kBytes);
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 1; }
+  std::string description() const override { return "large"; }
+  mutable int fresh_ = 0;
+
+ private:
+  const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
+};
+
+TEST(ReadAhead, UsesTheMemoryOfLargeRecordsAgainButNoGiants) {
+  const auto source = std::make_shared<Large>();
+  ReadAhead ahead(source, {true}, size_t{256} << 20);
+  ahead.start({.index_of = [](int64_t sequence) { return sequence; }, .count = 100});
+  RecordData data;
+  for (int64_t i = 0; i < 100; ++i) {
+    const size_t lent = ahead.fetch(i, i, data);
+    ASSERT_EQ(data.owned[0].size(), i == 5 ? 8 * Large::kBytes : Large::kBytes);
+    ahead.give_back(lent);
+    ahead.take_back(data);
+    EXPECT_TRUE(data.owned.empty());
+    EXPECT_LE(ahead.held_bytes(), Large::kBytes);
+  }
+  EXPECT_EQ(source->fresh_, 2);  // the first, and the one behind the giant
+  ahead.stop();
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
 TEST(ReadAhead, StopsInTheMiddle) {
   auto source =
       std::make_shared<Numbered>(100000, ReadStyle::kPython, std::chrono::microseconds(1));
