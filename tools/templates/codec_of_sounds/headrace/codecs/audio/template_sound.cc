@@ -16,16 +16,18 @@ const ErrorCode kTemplateSilence{"HR9991", ErrorKind::kData, "empty template sou
 
 class TemplateDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
-    if (bytes.size() <= kSignature.size()) {
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    if (file.size() <= kSignature.size()) {
       return Error{.code = &kTemplateSilence, .what = "there is no sample"};
     }
-    const auto frames = static_cast<int64_t>(bytes.size() - kSignature.size());
+    const auto frames = static_cast<int64_t>(file.size() - kSignature.size());
     return AudioHeader{.frames = frames, .channels = 1, .sample_rate = 8000};
   }
   Result<void> decode(const AudioJob& job) override {
-    const uint8_t* const first = job.bytes.data() + kSignature.size() + job.begin;
-    samples_from_uint8(first, 1, static_cast<size_t>(job.count), job.planes);
+    const auto count = static_cast<size_t>(job.count);
+    const auto samples = job.file.at(kSignature.size() + static_cast<uint64_t>(job.begin), count);
+    if (!samples) return samples.error();
+    samples_from_uint8(samples->data(), 1, count, job.planes);
     return {};
   }
 };

@@ -24,7 +24,7 @@ TEST(TemplateSound, GivesTheSamplesOfAWindow) {
   EXPECT_EQ(header->frames, 3);
   std::vector<float> samples(2);
   ASSERT_TRUE(decoder->decode(
-      {.bytes = bytes.bytes(), .begin = 1, .count = 2, .planes = samples.data(), .stride = 2}));
+      {.file = bytes.bytes(), .begin = 1, .count = 2, .planes = samples.data(), .stride = 2}));
   EXPECT_EQ(samples, (std::vector<float>{0.5f, -0.5f}));
 }
 
