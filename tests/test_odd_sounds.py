@@ -253,3 +253,13 @@ def test_what_is_no_number_stays_in_its_record(tmp_path: Path, case: str, value:
     made = [np.asarray(each) for each in batch.audio]
     np.testing.assert_array_equal(made[0], made[-1])
     assert np.isfinite(made[0]).all() and len(made) >= 2
+
+
+def test_an_mp3_that_is_cut_off_is_no_shorter_sound_where_its_tag_tells_its_length() -> None:
+    pytest.importorskip("soundfile")
+    data = sounds.encoded(sounds.int16_waves(64000, 1), 16000, format="MP3")
+    assert b"Info" in data[:64] or b"Xing" in data[:64]
+    assert hr.open([{"audio": data}], kinds={"audio": "audio"}).lengths("audio")[0] >= 64000
+    for share in (0.3, 0.5, 0.9):
+        with pytest.raises(hr.Error, match="HR0351"):
+            _core.audio_header(data[: int(len(data) * share)])

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -93,6 +94,19 @@ TEST(Budget, PadsAQuarterOfWhatRandomBatchesDoOrLess) {
     random.back().push_back(shuffle->index(3, 0, i));
   }
   EXPECT_LT(padding(batches), padding(random) / 4);
+}
+
+// Of fewer batches than a bucket has otherwise.
+TEST(Budget, OneLongRecordOfASmallSetLeavesTheOthersTogether) {
+  std::vector<int64_t> lengths(299, 50);
+  lengths.push_back(1000);
+  EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 30)->batch_sizes()), 14);
+  EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 1)->batch_sizes()), 300);  // as asked
+  std::vector<int64_t> sounds = lengths_of(600);
+  const int64_t all = std::accumulate(sounds.begin(), sounds.end(), int64_t{0});
+  sounds.push_back(all / 8);
+  const SamplerPtr sampler = within_budget(sounds, all / 8, 30);
+  EXPECT_LE(std::ssize(sampler->batch_sizes()), 16);  // 9 where nothing is padded
 }
 
 TEST(Budget, RecordsMeetInOtherCompanyInEachEpoch) {

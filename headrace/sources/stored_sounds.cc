@@ -53,8 +53,9 @@ class StoredSounds final : public SourceAround {
     }
     if (!first) return;
     raise(kNoSoundOpens,
-          "\"" + field.name + "\" of record 0: " + std::string(first->code->id) + " " + first->what,
-          first->hint);
+          "\"" + field.name + "\" of record 0 (" + inner()->key(0) +
+              "): " + std::string(first->code->id) + " " + first->what,
+          first->hint.empty() ? "fetch such files again, or leave them out" : first->hint);
   }
 
   Result<AudioHeader> header_of(int64_t index, const std::vector<bool>& wanted,

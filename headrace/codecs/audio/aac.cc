@@ -119,7 +119,7 @@ const AudioCodecRecord kAac{
     .name = "aac",
     .doc = "AAC-LC in MP4 (M4A), by libavcodec in a process of its own, headrace-av.",
     .oracle = "FFmpeg, within 1e-5 of full scale",
-    .suffixes = {".m4a", ".aac"},
+    .suffixes = {".m4a", ".m4b", ".aac"},
     .sniff =
         [](std::span<const uint8_t> bytes) {
           return begins_like_m4a(bytes) || begins_like_adts(bytes);

@@ -4,6 +4,7 @@
 #include <mpg123.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/id3.h"
@@ -19,8 +20,8 @@ constexpr std::string_view kMp3Name = "MP3";
 // Frames of MPEG that are decoded before a seek's goal: what the bit reservoir and the overlap of
 // layer III reach back.
 constexpr long kPreframes = 10;
-// A frame of 1152 samples takes at least 24 bytes.
-constexpr int64_t kMp3FramesAByte = 1152 / 24;
+constexpr int64_t kMp3Frame = 1152;  // samples of the largest
+constexpr int64_t kMp3FramesAByte = kMp3Frame / 24;
 
 struct Mp3Library {
   RunTimeLibrary library{"libmpg123.so.0", "libmpg123-0"};
@@ -76,6 +77,22 @@ bool is_frame_header(std::span<const uint8_t> bytes, size_t at) {
          (b & 0xF0) != 0xF0 && (b & 0x0C) != 0x0C;
 }
 
+// Whether the first frame is no sound and tells how many follow: the tag of Xing and LAME.
+Result<bool> tells_its_length(const ByteRanges& file) {
+  const Result<uint64_t> begin = behind_id3(file);
+  if (!begin) return begin.error();
+  const Result<std::span<const uint8_t>> first = file.at(*begin, 64);
+  if (!first) return first.error();
+  const std::span<const uint8_t> bytes = *first;
+  if (!is_frame_header(bytes, 0)) return false;
+  const bool mpeg1 = (bytes[1] & 0x18) == 0x18, mono = bytes[3] >> 6 == 3;
+  const bool has_checksum = (bytes[1] & 1) == 0;
+  const size_t at = 4 + (has_checksum ? 2 : 0) + (mpeg1 ? (mono ? 17 : 32) : (mono ? 9 : 17));
+  if (at + 8 > bytes.size()) return false;
+  const std::string_view name(reinterpret_cast<const char*>(bytes.data()) + at, 4);
+  return (name == "Xing" || name == "Info") && (bytes[at + 7] & 1) != 0;
+}
+
 bool begins_like_mp3(std::span<const uint8_t> bytes) {
   return id3_bytes(bytes) > 0 || is_frame_header(bytes, 0);  // a tag longer than what is seen
 }
@@ -90,12 +107,19 @@ class Mp3Decoder final : public AudioDecoder {
     const Opened opened(*this, file);
     if (!opened.result) return opened.result.error();
     const Mp3Library& mp3 = mp3_library();
+    const Result<bool> told = tells_its_length(file);
+    if (!told) return told.error();
+    const int64_t promised = *told ? mp3.length(handle_) : 0;
     if (mp3.scan(handle_) != MPG123_OK) return broken();
     AudioHeader header{.frames = mp3.length(handle_),
                        .channels = opened.channels,
                        .sample_rate = static_cast<int>(opened.rate),
                        .working_bytes = size_t{1} << 17};
     if (reader_.error()) return *reader_.error();
+    // Some writers count the tag's own frame.
+    if (promised - header.frames > kMp3Frame) {
+      return truncated_sound(kMp3Name, header.frames, promised);
+    }
     if (header.frames < 0) return corrupt_sound(kMp3Name, "its length cannot be told");
     if (Result<void> good = check_sound(kMp3Name, header, file.size(), kMp3FramesAByte); !good) {
       return std::move(good.error());

@@ -77,7 +77,7 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   if (trak.empty()) return no_pictures(kMp4Name, "has no track of sound");
   if (!top->fragments.empty()) {
     return unread_video(kMp4Name, "has its sound in fragments",
-                        "make one piece of it: ffmpeg -i in.m4a -c copy out.m4a");
+                        "make one piece of it: ffmpeg -i in.mp4 -c copy out.mp4");
   }
   const SoundBytes mdia = mp4_box_in(trak, box_named("mdia"));
   const SoundBytes stbl = mp4_box_in(mp4_box_in(mdia, box_named("minf")), box_named("stbl"));

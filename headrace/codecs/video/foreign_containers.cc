@@ -38,8 +38,11 @@ const ForeignContainer* foreign_container_of(std::span<const uint8_t> bytes) {
 
 const VideoContainer kForeign{
     .name = "others",
-    .doc = "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew.",
-    .suffixes = {".wmv", ".flv", ".mpg", ".mpeg"},
+    .doc =
+        "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew; files "
+        "whose names say MPEG-TS, Ogg or a bare stream are listed, and refused (HR0360).",
+    .suffixes = {".wmv", ".flv", ".mpg", ".mpeg", ".vob", ".ts", ".mts", ".m2ts", ".ogv", ".ivf",
+                 ".h264", ".264", ".h265", ".265", ".hevc"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_container_of(bytes) != nullptr; },
     .read = [](const ByteRanges& file) -> Result<VideoTrack> {
       const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);

@@ -27,9 +27,12 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
   if (!first) return first.error();
   const VideoContainer* const container = video_container_of(*first);
   if (container) return container->read(file);
-  return unknown_video(file.size() == 0 ? "it has no bytes" : "its first bytes are of no container",
-                       "files of another container are put into this one once: ffmpeg -i in -c "
-                       "copy out.mkv");
+  if (file.size() == 0) {
+    return unknown_video("it has no bytes", "fetch the file again, or leave it out");
+  }
+  return unknown_video("its first bytes are of no container",
+                       "where it is a video (MPEG-TS, a bare stream), write it anew once: ffmpeg "
+                       "-fflags +genpts -i FILE -c copy out.mp4; else leave it out");
 }
 
 size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file) {

@@ -17,15 +17,15 @@ _CHANNELS = (1, 3, 4)
 
 
 def frames_of(clip: Pixels) -> Pixels:
-    """(T, C, H, W), (C, T, H, W), or one of several clips of either -> (T, C, H, W).
+    """(T, C, H, W) or (C, T, H, W) -> (T, C, H, W); several clips of either follow one another.
 
     Where both first axes could be channels, the frames are what lies one behind the other.
 
     >>> frames_of(np.zeros((2, 3, 16, 8, 8))).shape
-    (16, 3, 8, 8)
+    (32, 3, 8, 8)
     """
     if clip.ndim == 5:
-        clip = clip[0]
+        return np.concatenate([frames_of(each) for each in clip])
     first, second = (extent in _CHANNELS for extent in clip.shape[:2])
     before_time = clip.strides[0] < clip.strides[1] if first and second else first
     return clip.swapaxes(0, 1) if before_time else clip
