@@ -115,6 +115,17 @@ TEST(AWav, WithAnyByteChangedIsAnErrorOrASoundInsideItsBytes) {
   }
 }
 
+TEST(AForeignSound, IsRefusedByItsName) {
+  AudioDecoders decoders;
+  const std::vector<uint8_t> aiff{'F', 'O', 'R', 'M', 0, 0, 0, 4, 'A', 'I', 'F', 'F'};
+  const Buffer file = buffer_of(aiff);
+  const Result<Sound> sound = open_sound(file.bytes(), decoders);
+  ASSERT_FALSE(sound);
+  EXPECT_EQ(sound.error().code->id, "HR0352");
+  EXPECT_NE(sound.error().what.find("AIFF"), std::string::npos);
+  EXPECT_NE(sound.error().hint.find("out.flac"), std::string::npos);
+}
+
 TEST(EveryCodecOfSounds, SaysWhatItIs) {
   EXPECT_GE(Registry<AudioCodecRecord>::all().size(), 6u);
   for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {

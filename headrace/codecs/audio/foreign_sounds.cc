@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sounds that are recognized and not read, so that a folder does not leave them out in silence.
+#include <algorithm>
+#include <string_view>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/audio/sound_errors.h"
+
+namespace headrace {
+namespace {
+
+struct ForeignSound {
+  std::string_view name;
+  std::string_view begins;
+};
+constexpr ForeignSound kForeignSounds[] = {
+    {"AIFF", "FORM"},     {"AU", ".snd"},      {"CAF", "caff"},
+    {"AMR", "#!AMR"},     {"WavPack", "wvpk"}, {"Monkey's Audio", "MAC "},
+    {"AC-3", "\x0B\x77"},
+};
+
+const ForeignSound* foreign_sound_of(std::span<const uint8_t> bytes) {
+  for (const ForeignSound& each : kForeignSounds) {
+    if (has_text(bytes, each.begins)) return &each;
+  }
+  return nullptr;
+}
+
+class ForeignDecoder final : public AudioDecoder {
+ public:
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
+    if (!first) return first.error();
+    const ForeignSound* const found = foreign_sound_of(*first);
+    return unread_sound(found ? found->name : "other", "is of a kind that is not read",
+                        "convert it once, without loss: ffmpeg -i FILE out.flac");
+  }
+  Result<void> decode(const AudioJob& job) override {
+    Result<AudioHeader> header = read_header(job.file);
+    return header ? Result<void>() : Result<void>(std::move(header.error()));
+  }
+};
+
+const AudioCodecRecord kForeign{
+    .name = "other-sounds",
+    .doc =
+        "AIFF, AU, CAF, AMR, WavPack, Monkey's Audio, AC-3: recognized, and refused (HR0352) "
+        "with a way to convert them.",
+    .oracle = "none: nothing of them is decoded",
+    .suffixes = {".aiff", ".aif", ".aifc", ".au", ".snd", ".caf", ".amr", ".wv", ".ape", ".wma",
+                 ".ac3"},
+    .sniff = [](std::span<const uint8_t> bytes) { return foreign_sound_of(bytes) != nullptr; },
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<ForeignDecoder>(); }};
+const Register<AudioCodecRecord> registered_foreign_sounds(kForeign);
+
+}  // namespace
+}  // namespace headrace
