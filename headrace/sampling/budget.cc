@@ -99,8 +99,7 @@ class WithinBudget final : public Sampler {
       // Where lengths grow fast, as they do at the end, a bucket ends earlier.
       const auto spread = [&] {
         const bool has_batches = double(end - first) * double(length(end)) > 2 * double(budget_);
-        return most > 1 && has_batches &&
-               double(length(end)) > kMostSpread * double(length(first));
+        return most > 1 && has_batches && double(length(end)) > kMostSpread * double(length(first));
       };
       while (end < count && (end == first || (before < until && !spread()))) {
         before += double(length(end++));
