@@ -86,11 +86,14 @@ def test_a_slow_source_is_a_matter_of_the_storage() -> None:
 
 
 def test_big_pictures_are_a_matter_of_decoding() -> None:
-    with hr.Loader(PICTURES, [T.Resize((32, 32))], batch_size=1) as loader:
-        report = hr.doctor(loader, nothing, seconds=SHORT)
-    assert report.verdict in ("decode", "unsure"), report
-    assert "decode" in (report.verdict, report.detail.likely)
-    assert any(r["name"] == "pack" for r in report.remedies)
+    for seconds in (SHORT, 2 * SHORT, 4 * SHORT):  # a machine that is busy with others says less
+        with hr.Loader(PICTURES, [T.Resize((32, 32))], batch_size=1) as loader:
+            report = hr.doctor(loader, nothing, seconds=seconds)
+        assert report.verdict in ("decode", "unsure"), report
+        assert "decode" in (report.verdict, report.detail.likely)
+        if any(r["name"] == "pack" for r in report.remedies):
+            return
+    raise AssertionError(report)
 
 
 def make_dataloader(**options: Any) -> Any:
