@@ -52,6 +52,19 @@ int64_t opus_duration(MkvBytes packet) {
 
 using Rewritten = std::vector<uint8_t>;
 
+// The packets one behind the other.
+Result<Rewritten> joined(Rewritten begin, const MkvSound& sound, const ByteRanges& file) {
+  const size_t head = begin.size();
+  begin.resize(head + bytes_of_packets(sound));
+  std::span<uint8_t> rest = std::span(begin).subspan(head);
+  for (const MediaPacket& packet : sound.packets) {
+    Result<void> read = file.read(static_cast<uint64_t>(packet.offset), rest.first(packet.size));
+    if (!read) return std::move(read.error());
+    rest = rest.subspan(packet.size);
+  }
+  return begin;
+}
+
 Result<Rewritten> opus_in_ogg(const MkvSound& sound, const ByteRanges& file) {
   constexpr uint8_t kTags[] = {'O', 'p', 'u', 's', 'T', 'a', 'g', 's', 0, 0, 0, 0, 0, 0, 0, 0};
   OggWriter ogg;
@@ -76,16 +89,13 @@ Result<Rewritten> opus_in_ogg(const MkvSound& sound, const ByteRanges& file) {
 Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, const ByteRanges& file) {
   const Result<std::vector<MkvBytes>> headers = vorbis_headers(sound.parameters);
   if (!headers) return headers.error();
-  std::vector<uint8_t> memory(bytes_of_packets(sound));
+  const Result<Rewritten> bytes = joined({}, sound, file);
+  if (!bytes) return bytes.error();
   std::vector<MkvBytes> packets;
-  size_t at = 0;
+  MkvBytes rest = *bytes;
   for (const MediaPacket& packet : sound.packets) {
-    const std::span<uint8_t> place = std::span(memory).subspan(at, packet.size);
-    if (Result<void> read = file.read(static_cast<uint64_t>(packet.offset), place); !read) {
-      return std::move(read.error());
-    }
-    packets.push_back(place);
-    at += packet.size;
+    packets.push_back(rest.first(packet.size));
+    rest = rest.subspan(packet.size);
   }
   Result<std::vector<int64_t>> positions = vorbis_positions(*headers, packets);
   if (!positions) return std::move(positions.error());
@@ -98,19 +108,6 @@ Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, const ByteRanges& file) {
     ogg.add(packets[i], position - std::clamp<int64_t>(unheard, 0, position), last);
   }
   return ogg.bytes();
-}
-
-// The packets one behind the other.
-Result<Rewritten> joined(Rewritten begin, const MkvSound& sound, const ByteRanges& file) {
-  const size_t head = begin.size();
-  begin.resize(head + bytes_of_packets(sound));
-  std::span<uint8_t> rest = std::span(begin).subspan(head);
-  for (const MediaPacket& packet : sound.packets) {
-    Result<void> read = file.read(static_cast<uint64_t>(packet.offset), rest.first(packet.size));
-    if (!read) return std::move(read.error());
-    rest = rest.subspan(packet.size);
-  }
-  return begin;
 }
 
 // Its own header is what its parameters are; MP3 has none.
