@@ -166,16 +166,6 @@ class Restless:
             "3 of 10",
             "hr.subset",
         ),
-        (
-            lambda: DataLoader([{"x": {"y": 1}}]),
-            "x of record 0 is a dictionary (y)",
-            "tuples or dictionaries",
-        ),
-        (
-            lambda: DataLoader([(torch.zeros(3, 4, 4), {"boxes": torch.ones(2, 4), "labels": 1})]),
-            "data2 of record 0 is a dictionary (boxes, labels)",
-            '{"image": image, **target}',
-        ),
         (lambda: DataLoader([(torch.zeros(3), None)]), "data2 of record 0 is NoneType", "-1"),
         (
             lambda: DataLoader([(torch.zeros(3), 1), (torch.zeros(3), None)]),

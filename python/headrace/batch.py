@@ -30,7 +30,9 @@ def field_of_records(batch: Any) -> int | None:
     if not isinstance(layout, Layout):
         return None
     rows = layout.rows or (Rows(),) * len(layout.fields)
-    return next((number for number, each in enumerate(rows) if each.how != "packed"), None)
+    return next(
+        (number for number, each in enumerate(rows) if each.how not in ("packed", "nested")), None
+    )
 
 
 def records_in(batch: Any) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,13 +25,21 @@ _NO_ROWS = declare(
 )
 
 
+class Nested(Protocol):
+    """Lists and dictionaries of several fields in the place of one."""
+
+    def split(self, value: Any) -> list[Any]:
+        """Each record's part."""
+
+
 class Rows(NamedTuple):
     """How the records of a field lie in a batch."""
 
-    how: str = "stack"  # also "list", "pad", "packed"
+    how: str = "stack"  # also "list", "pad", "packed", "nested"
     companion: str = ""  # the field with their extents or places
     shape: tuple[int, ...] = ()  # of a record's value, -1 where records differ
     is_companion: bool = False
+    form: Nested | None = None  # of lists and dictionaries of fields
 
 
 class Layout(NamedTuple):
@@ -73,6 +81,8 @@ def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) 
 
 
 def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
+    if rows.form is not None:
+        return rows.form.split(value)
     if rows.how == "list":
         return list(value)
     if rows.how == "packed":

@@ -11,23 +11,17 @@ from typing import Any
 
 from headrace import _core
 from headrace import transforms as T
-from headrace.loader import Loader
 from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
 from headrace.migrate import collate as collates
 from headrace.migrate import dataset as datasets
 from headrace.migrate.dataset import REFUSED, Dataset, Told
+from headrace.migrate.nested_batches import MigratedLoader
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.transform_list import translate
 from headrace.migrate.translations.registry import Form, NoOperator, Translated, shown
-
-
-class MigratedLoader(Loader):
-    """A Loader with ``report``: what became of each part of the DataLoader."""
-
-    report: Report
 
 
 def from_dataloader(
@@ -109,6 +103,7 @@ def from_dataloader(
         },
     )
     loader.report = report
+    loader.node, loader.transposed = dataset.node, as_lists
     if verbose:
         print(report)
     return loader

@@ -15,6 +15,7 @@ import numpy as np
 from headrace import _core
 from headrace import transforms as T
 from headrace.errors import declare
+from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import (
     Fetch,
     NotLikeTheFirst,
@@ -56,6 +57,7 @@ class Dataset:
     ragged: bool = False
     named: bool = False  # its records are dictionaries
     note: str = ""
+    node: Node | None = None  # how its records nest; None: they are flat
 
 
 class NoFormat(Exception):
@@ -317,19 +319,20 @@ def _fetched(dataset: Any, rows: Any, reason: str) -> Dataset:
     """A source of record numbers, and a step that asks the dataset for the record."""
     numbers = np.arange(len(dataset)) if rows is None else rows
     with seeded(0):
-        named = isinstance(dataset[int(numbers[0])], Mapping)
-    first = _record(Fetch(dataset, steady=True), numbers, 0)
-    steady = Fetch(dataset, tuple(first), steady=True)
-    probes = [first, *(_record(steady, numbers, i) for i in (len(numbers) // 2, -1))]
+        first = dataset[int(numbers[0])]
+    node = node_of(first)
+    steady = Fetch(dataset, node, steady=True)
+    probes = [_record(steady, numbers, i) for i in (0, len(numbers) // 2, -1)]
     returns = {name: declared(name, [p[name] for p in probes]) for name in probes[0]}
     return Dataset(
         type(dataset).__name__,
         records(index=np.ascontiguousarray(numbers, np.int64)),
         tuple(returns),
         lambda i: _record(steady, numbers, i),
-        steps=[T.Python(Fetch(dataset, tuple(first)), returns, fields="index")],
+        steps=[T.Python(Fetch(dataset, node), returns, fields="index")],
         steady=[T.Python(steady, returns, fields="index")],
-        named=named,
+        named=isinstance(first, Mapping),
+        node=node,
         note=reason,
     )
 
@@ -342,10 +345,9 @@ def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:
 
 
 _FLAT = (
-    "records are tuples or dictionaries of tensors, arrays, numbers and text, the same in each. Of "
-    '(image, target) with a dictionary of targets make one, {"image": image, **target}, with '
-    'ragged="list" where shapes differ (hr.coco() reads COCO); a label that is not there is a '
-    "number, such as -1"
+    "records are tuples, lists or dictionaries, also nested, of tensors, arrays, numbers and text, "
+    'the same in each, with ragged="list" where shapes differ (hr.coco() reads COCO); a label that '
+    "is not there is a number, such as -1"
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.sources.objects import named_values
+from headrace.migrate.nesting import Node, OtherForm, node_of
 
 Pixels = np.ndarray[Any, Any]
 
@@ -108,11 +108,11 @@ class NotLikeTheFirst(TypeError):
 
 
 class Fetch:
-    """A map-style dataset as a step: record number in, its fields out. ``names``: of record 0."""
+    """A map-style dataset as a step: record number in, its fields out. node: record 0's form."""
 
-    def __init__(self, dataset: Any, names: Sequence[str] = (), steady: bool = False) -> None:
+    def __init__(self, dataset: Any, node: Node, steady: bool = False) -> None:
         self.dataset = dataset
-        self.names = list(names)
+        self.node = node
         self.steady = steady
         self.__name__ = type(dataset).__name__
 
@@ -121,16 +121,19 @@ class Fetch:
 
     def fields(self, index: int, seed: int) -> dict[str, Any]:
         with seeded(seed):
-            values = named_values(self.dataset[index])
-        if self.names and set(values) != set(self.names):
+            record = self.dataset[index]
+        try:
+            values = self.node.values(record)
+        except OtherForm:
             raise NotLikeTheFirst(
-                f"record {index} has the fields {_listed(values)}, the first one has "
-                f"{', '.join(self.names)}"
-            )
+                f"record {index} has the fields {_listed(record)}, the first one has "
+                f"{', '.join(self.node.names)}"
+            ) from None
         return {name: _field_crossing(index, name, value) for name, value in values.items()}
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _listed(record: Any) -> str:
+    values = node_of(record).values(record)
     return ", ".join(f"{name} ({type(value).__name__})" for name, value in values.items())
 
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that nest: ``[[query, key], label]``, ``(image, {"boxes": boxes, "labels": labels})``.
+
+The engine has flat fields. A ``Node`` is the form of a record: which value is which field, and how
+the fields of a batch are put together again, as torch's default_collate keeps them: two views of an
+image stay a list of two batches, a dictionary stays a dictionary of batches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headrace.sources.objects import is_integer, is_picture
+
+
+class OtherForm(Exception):
+    """A record that does not nest as the first one does."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One value of a record. ``how``: "leaf"; "numbers", a list that is one array; "tuple", "dict".
+
+    name: the field of a leaf; of what holds several, the name of its entry in the batch.
+    base: what a leaf in a tuple is taken for (image, label, data); the record's first value is no
+    label.
+    """
+
+    how: str
+    name: str
+    base: str = ""
+    is_first: bool = False
+    keys: tuple[Any, ...] = ()
+    parts: tuple[Node, ...] = ()
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.how in ("leaf", "numbers")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its fields, in the order of the record."""
+        return (self.name,) if self.is_leaf else tuple(n for part in self.parts for n in part.names)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether a batch of flat fields has its form already."""
+        return not self.is_leaf and all(part.how == "leaf" for part in self.parts)
+
+    def values(self, record: Any) -> dict[str, Any]:
+        """The values of a record by field. OtherForm where it nests otherwise."""
+        return dict(self._values(record))
+
+    def _values(self, record: Any) -> Iterator[tuple[str, Any]]:
+        if not isinstance(record, _TYPES[self.how]) or (
+            self.how == "leaf" and isinstance(record, _CONTAINERS)
+        ):
+            raise OtherForm
+        if self.is_leaf:
+            if self.base and _base(record, self.is_first) != self.base:
+                raise OtherForm
+            yield self.name, record
+            return
+        if len(record) != len(self.parts):
+            raise OtherForm
+        try:
+            inner = [record[key] for key in self.keys] if self.how == "dict" else list(record)
+        except KeyError:
+            raise OtherForm from None
+        for part, value in zip(self.parts, inner, strict=True):
+            yield from part._values(value)
+
+    def rebuilt(self, fields: Mapping[str, Any]) -> Any:
+        """What a batch has in its place. REQUIRES: all of its fields are there."""
+        if self.how == "leaf":
+            return fields[self.name]
+        if self.how == "numbers":
+            return columns_of(fields[self.name])
+        inner = [part.rebuilt(fields) for part in self.parts]
+        return dict(zip(self.keys, inner, strict=True)) if self.how == "dict" else inner
+
+    def split(self, value: Any) -> list[Any]:
+        """What ``rebuilt`` made, as a list of what each record has in its place."""
+        if self.how == "leaf" or (self.how == "numbers" and not isinstance(value, list)):
+            return list(value)
+        if self.how == "numbers":
+            return [list(row) for row in zip(*value, strict=True)]
+        inner = value.values() if self.how == "dict" else value
+        rows = zip(*(p.split(v) for p, v in zip(self.parts, inner, strict=True)), strict=True)
+        return [dict(zip(self.keys, row, strict=True)) if self.keys else list(row) for row in rows]
+
+
+def node_of(record: Any) -> Node:
+    """The form of a record, with a name for each of its values.
+
+    Keys of dictionaries name theirs, values of tuples are image (or data), label and so on; what
+    is there already gets a number.
+    """
+    return _node(record, set(), "", True, top=True)
+
+
+def columns_of(values: Any) -> Any:
+    """A list of each number's column, as default_collate makes of lists of numbers."""
+    if len(getattr(values, "shape", ())) != 2 or not hasattr(values, "__getitem__"):
+        return values
+    return [values[:, k] for k in range(values.shape[1])]
+
+
+_CONTAINERS = (Mapping, tuple, list)
+_TYPES: dict[str, Any] = {"leaf": object, "numbers": (tuple, list), "tuple": (tuple, list)}
+_TYPES["dict"] = Mapping
+
+
+def _node(value: Any, taken: set[str], name: str, first: bool, top: bool = False) -> Node:
+    """name: what its key says; empty in a tuple. first: no value stands before it."""
+    if not isinstance(value, _CONTAINERS) or not value or (not top and _are_numbers(value)):
+        base = "" if name else _base(value, first)
+        how = "numbers" if isinstance(value, (tuple, list)) else "leaf"
+        return Node(how, _free(name or base, taken), base, first)
+    if isinstance(value, Mapping):
+        own = "" if first else _free(name or "target", taken)
+        pairs = value.items()
+        parts = [_node(each, taken, str(key), False) for key, each in pairs]
+        return Node("dict", own or parts[0].name, keys=tuple(value), parts=tuple(parts))
+    names = getattr(value, "_fields", (name,) * len(value))
+    parts = []
+    for each, own in zip(value, names, strict=True):
+        parts.append(_node(each, taken, own, first and not parts))
+    return Node("tuple", parts[0].name, parts=tuple(parts))
+
+
+def _are_numbers(value: Any) -> bool:
+    kinds = {type(each) for each in value}
+    return not isinstance(value, Mapping) and len(kinds) == 1 and issubclass(*kinds, numbers.Number)
+
+
+def _base(value: Any, first: bool = False) -> str:
+    if is_picture(value):
+        return "image"
+    return "label" if is_integer(value) and not first else "data"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    count, free = 1, name
+    while free in taken:
+        count += 1
+        free = f"{name}{count}"
+    taken.add(free)
+    return free
