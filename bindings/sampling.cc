@@ -2,11 +2,45 @@
 // Samplers: the engine's, by their factories.
 
 #include "bindings/bindings.h"
+#include "headrace/sampling/asked.h"
 #include "headrace/sampling/buckets.h"
 #include "headrace/sampling/budget.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace::python {
+namespace {
+
+const ErrorCode kSamplerFailed{
+    "HR0727", ErrorKind::kConfig, "a sampler in Python failed",
+    "An order that a sampler in Python decides is asked for before each epoch. The sampler raised "
+    "the exception that is in the message."};
+
+// The callable takes (seed, epoch) and returns record indices. Any thread may ask it.
+SamplerHandle asked_in_python(nb::object ask, int64_t positions, std::vector<int64_t> batch_sizes,
+                              uint64_t fingerprint, std::string description) {
+  // shared: std::function wants to be copied.
+  auto callable = std::make_shared<OwnedObject>(std::move(ask));
+  const auto indices = [callable](uint64_t seed, uint64_t epoch) {
+    stay_away_at_exit();
+    nb::gil_scoped_acquire gil;
+    try {
+      return nb::cast<std::vector<int64_t>>(callable->get()(seed, epoch));
+    } catch (const std::exception& failure) {
+      rethrow_keyboard_interrupt(failure);
+      if (std::optional<Error> known = error_from_exception(failure)) {
+        throw Exception(*std::move(known));
+      }
+      raise(kSamplerFailed, first_line_of(failure));
+    }
+  };
+  return {asked({.ask = indices,
+                 .positions = positions,
+                 .batch_sizes = std::move(batch_sizes),
+                 .fingerprint = fingerprint,
+                 .description = std::move(description)})};
+}
+
+}  // namespace
 
 void bind_sampling(nb::module_& module) {
   nb::class_<SamplerHandle>(module, "Sampler", "(seed, epoch, position) -> record index.")
@@ -59,6 +93,10 @@ void bind_sampling(nb::module_& module) {
         return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets, parts)};
       },
       nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"), nb::arg("parts"));
+  made.def(
+      "asked", &asked_in_python, nb::arg("ask"), nb::arg("positions"), nb::arg("batch_sizes"),
+      nb::arg("fingerprint"), nb::arg("description"),
+      "An order that ask(seed, epoch) gives as a list of record indices, one epoch at a time.");
   made.def(
       "balanced",
       [](const std::vector<int64_t>& labels, int64_t draws) {

@@ -160,12 +160,6 @@ class Restless:
         (lambda: DataLoader(numbers(), collate_fn=first_of), "first_of", 'collate="default"'),
         (lambda: DataLoader(numbers(), sampler=Restless()), "Restless", "headrace.sampling"),
         (lambda: DataLoader(numbers(), batch_size=None), "no batches", "batch_size=N"),
-        (lambda: DataLoader(numbers(), batch_sampler=[[1], [2, 3]]), "a list", "headrace.sampling"),
-        (
-            lambda: DataLoader(numbers(), sampler=RandomSampler(numbers(), num_samples=3)),
-            "3 of 10",
-            "hr.subset",
-        ),
         (lambda: DataLoader([(torch.zeros(3), None)]), "data2 of record 0 is NoneType", "-1"),
         (
             lambda: DataLoader([(torch.zeros(3), 1), (torch.zeros(3), None)]),

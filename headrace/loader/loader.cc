@@ -86,6 +86,12 @@ class Loader::Impl {
     simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
   }
 
+  // An order may be asked for in Python, which takes a while and may fail: here, and on no thread
+  // of the engine's.
+  void ask_for_order(int64_t epoch) const {
+    if (sampler_->size() > 0) sampler_->index(position_.seed(), static_cast<uint64_t>(epoch), 0);
+  }
+
   // Who makes the batches. Throws Exception where the memory is too small, now rather than at the
   // first batch.
   std::unique_ptr<BatchMaker> make_maker(const SourcePtr& source, const Pipeline& pipeline) {
@@ -201,6 +207,7 @@ class Loader::Impl {
 
   void begin(const Interrupted& interrupted) {
     const ConsumerPosition::Place at = position_.place();
+    ask_for_order(at.epoch);
     last_next_ = now();
     settle(interrupted);
     maker_->start(at.epoch, at.batch, interrupted);
@@ -321,6 +328,7 @@ class Loader::Impl {
 
   Batch make(int64_t epoch, int64_t index) {
     check_batch(epoch, index);
+    ask_for_order(epoch);
     return maker_->make(epoch, index);
   }
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const {

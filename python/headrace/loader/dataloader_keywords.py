@@ -53,7 +53,8 @@ KEYWORDS = {
         (
             (
                 "`sampler=DistributedSampler(...)`",
-                '`shard="auto"`, `shuffle=`, `seed=`; no `set_epoch()`',
+                '`shard="auto"`, `shuffle=`, `seed=`; `set_epoch()` is not needed, and an epoch '
+                "that the script sets is followed",
             ),
             (
                 "`sampler=WeightedRandomSampler(...)`",
@@ -66,12 +67,21 @@ KEYWORDS = {
             ),
             (
                 "another sampler",
-                "its indices, where it gives the same twice; else HR0834: give `sampler=`",
+                "its indices, where every epoch has the same; else it is asked before each epoch, "
+                "with `set_epoch()` and with generators that are seeded by seed and epoch. What "
+                "has `rank`, `num_replicas` or `world_size` gives this rank's records, which are "
+                "not divided again. HR0834 where it never ends, or draws what no seed repeats",
             ),
         )
     ),
     "batch_sampler": DataLoaderKeyword(
-        (("`batch_sampler`", "HR0834, unless it is torch's `BatchSampler`"),),
+        (
+            (
+                "`batch_sampler`",
+                "torch's `BatchSampler` is its sampler and `batch_size`; another one is asked for "
+                "its batches as a sampler is. They may differ in size, in every epoch alike",
+            ),
+        ),
         "sampler= orders the records, batch_size= groups them",
     ),
     "collate_fn": DataLoaderKeyword(

@@ -59,6 +59,7 @@ class Loader(Outputs):
     """
 
     _kept: Mapping[str, Any] = {}  # options of the engine's that are no keywords
+    original: Any = None  # the DataLoader that from_dataloader made it of
 
     def __init__(
         self, source: Any, transforms: Any = (), *more: Any, **given: Unpack[LoaderKeywords]

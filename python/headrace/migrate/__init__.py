@@ -16,7 +16,7 @@ from headrace.migrate import check as comparison
 from headrace.migrate import collate as collates
 from headrace.migrate import dataset as datasets
 from headrace.migrate.dataset import REFUSED, Dataset, Told
-from headrace.migrate.nested_batches import MigratedLoader
+from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
@@ -104,6 +104,7 @@ def from_dataloader(
     )
     loader.report = report
     loader.node, loader.transposed = dataset.node, as_lists
+    loader.take_after(dataloader)
     if verbose:
         print(report)
     return loader

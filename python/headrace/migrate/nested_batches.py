@@ -1,36 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loader that from_dataloader returns: its batches nest as torch's default_collate has them."""
+"""Batches that nest as torch's default_collate has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headrace.batch import batch_class
-from headrace.loader import Loader
 from headrace.loader.form import Form, each
 from headrace.migrate.nesting import Node
-from headrace.migrate.report import Report
 from headrace.per_record import Layout, Rows
-
-
-class MigratedLoader(Loader):
-    """A Loader with ``report``: what became of each part of the DataLoader."""
-
-    report: Report
-    node: Node | None = None  # how its records nest; None: fields of a batch are all there is
-    transposed = False  # what nests comes as a tuple of records
-
-    def iterate_as(self, form: Form) -> Iterator[Any]:
-        return super().iterate_as(self._nested(form))
-
-    def batch_as(self, epoch: int, index: int, form: Form) -> Any:
-        return super().batch_as(epoch, index, self._nested(form))
-
-    def _nested(self, form: Form) -> Form:
-        if self.node is None or self.node.is_flat or isinstance(form, NestedForm):
-            return form
-        return NestedForm(form, self.node, self.transposed)
 
 
 class NestedForm(Form):

@@ -9,10 +9,17 @@ from typing import Any
 from headrace import sampling
 from headrace.migrate.dataset import REFUSED
 from headrace.migrate.report import CHANGED, NATIVE, Report
+from headrace.migrate.samplers import Asked, knows_epochs, knows_ranks
 
 
 def _is_torchs(value: Any, name: str) -> bool:
     return type(value).__name__ == name and type(value).__module__.startswith("torch.")
+
+
+def batches_of(loader: Any) -> Any:
+    """A DataLoader's batch sampler; timm and Ultralytics put one around it that never ends."""
+    batches = loader.batch_sampler
+    return batches.sampler if type(batches).__name__ == "_RepeatSampler" else batches
 
 
 def keywords_from(
@@ -22,16 +29,17 @@ def keywords_from(
 
     given: keywords of the caller's, in whose place nothing is looked for.
     """
-    out = {} if {"batch_size", "global_batch_size"} & set(given) else _batches(loader, report)
-    if {"shuffle", "sampler"} & set(given):
+    decided = {"shuffle", "sampler"} & set(given)
+    sized = {"batch_size", "global_batch_size"} & set(given)
+    batches = batches_of(loader)
+    if batches is not None and not _is_torchs(batches, "BatchSampler") and not decided:
+        return _own_batches(batches, records, report, given)
+    out = {} if sized else _batches(loader, report)
+    if decided:
         return out
-    batches = loader.batch_sampler
-    if batches is not None and not _is_torchs(batches, "BatchSampler"):
-        raise REFUSED.error(
-            f"it has a {type(batches).__name__} as batch_sampler", hint=_OTHER_BATCHES
-        )
     sampler = loader.sampler if batches is None else batches.sampler
     out.update(_order(sampler, records, report))
+    _refuse_global(out, sampler, given)
     generator = loader.generator or getattr(sampler, "generator", None)
     if generator is not None and "seed" not in out:
         out["seed"] = generator.initial_seed() & ((1 << 63) - 1)
@@ -44,8 +52,49 @@ _OTHER_BATCHES = (
 )
 
 
+def _own_batches(
+    batches: Any, records: int, report: Report, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Keywords of a batch sampler that is asked for the batches of each epoch."""
+    name = type(batches).__name__
+    if sized := {"batch_size", "global_batch_size", "last_batch"} & set(given):
+        raise REFUSED.error(
+            f"it has a {name} as batch_sampler, which decides what {min(sized)}= would",
+            hint=f"leave {min(sized)}= out, or decide the order too: {_OTHER_BATCHES}",
+        )
+    asked = Asked(batches, records, batches=True)
+    out: dict[str, Any] = {"sampler": asked}
+    size = asked.batch_size
+    if size:
+        out["batch_size"] = size
+    sizes = f"batches of {size}" if size else f"{len(asked.sizes):,} batches of its own sizes"
+    if knows_ranks(batches):
+        out["shard"] = False
+    report.add(name, NATIVE, f"{sizes}, {_asked_for(batches)}")
+    return out
+
+
+def _asked_for(sampler: Any) -> str:
+    """What the report says of one that is asked."""
+    draws = "" if knows_epochs(sampler) else "; its draws are a function of seed and epoch"
+    if knows_ranks(sampler):
+        return (
+            "asked before each epoch for this rank's records, which are not divided again" + draws
+        )
+    return "asked before each epoch for the records of all ranks" + draws
+
+
+def _refuse_global(out: Mapping[str, Any], sampler: Any, given: Mapping[str, Any]) -> None:
+    if out.get("shard") is False and given.get("global_batch_size"):
+        raise REFUSED.error(
+            f"its {type(sampler).__name__} gives this rank's records, of which global_batch_size= "
+            "has no part",
+            hint="batch_size=, or sampler= or shuffle= for an order that Headrace divides",
+        )
+
+
 def _batches(loader: Any, report: Report) -> dict[str, Any]:
-    batches = loader.batch_sampler
+    batches = batches_of(loader)
     if not _is_torchs(batches, "BatchSampler"):
         what = "no batches" if batches is None else f"a {type(batches).__name__} as batch_sampler"
         raise REFUSED.error(f"it has {what}", hint=_OTHER_BATCHES)
@@ -67,7 +116,11 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
     if _is_torchs(sampler, "RandomSampler"):
         return _random(sampler, records, report)
     if _is_torchs(sampler, "DistributedSampler"):
-        report.add(name, NATIVE, "shard=; every epoch has its own order without set_epoch()")
+        report.add(
+            name,
+            NATIVE,
+            "shard=; every epoch has its own order, also without set_epoch(), which is followed",
+        )
         return {
             "shuffle": bool(sampler.shuffle),
             "seed": int(sampler.seed),
@@ -80,15 +133,17 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
         report.add(name, NATIVE, "hr.sampling.weighted()")
         weights = [float(weight) for weight in sampler.weights]
         return {"sampler": sampling.weighted(weights, int(sampler.num_samples))}
-    first = [int(index) for index in sampler]
-    if first != [int(index) for index in sampler]:
-        raise REFUSED.error(
-            f"its {name} gives another order each time, which cannot be resumed or split",
-            hint="from_dataloader(..., sampler=...) with what headrace.sampling has, or with a "
-            "list of indices for every epoch",
-        )
-    report.add(name, CHANGED, f"its {len(first):,} indices as a list, the same in every epoch")
-    return {"sampler": first}
+    return _asked(sampler, records, report)
+
+
+def _asked(sampler: Any, records: int, report: Report) -> dict[str, Any]:
+    asked, name = Asked(sampler, records), type(sampler).__name__
+    if not knows_ranks(sampler) and asked.is_fixed:
+        count = len(asked.first)
+        report.add(name, CHANGED, f"its {count:,} indices as a list, the same in every epoch")
+        return {"sampler": asked.first}
+    report.add(name, NATIVE, _asked_for(sampler))
+    return {"sampler": asked, **({"shard": False} if knows_ranks(sampler) else {})}
 
 
 def _random(sampler: Any, records: int, report: Report) -> dict[str, Any]:
@@ -96,9 +151,6 @@ def _random(sampler: Any, records: int, report: Report) -> dict[str, Any]:
         report.add("RandomSampler", NATIVE, "hr.sampling.weighted() with equal weights")
         return {"sampler": sampling.weighted([1.0] * records, int(sampler.num_samples))}
     if sampler.num_samples != records:
-        raise REFUSED.error(
-            f"its RandomSampler takes {sampler.num_samples} of {records} records an epoch",
-            hint="a loop that ends earlier, or hr.subset(source, indices)",
-        )
+        return _asked(sampler, records, report)
     report.add("shuffle=True", NATIVE, "shuffle=True: another order, a function of seed and epoch")
     return {"shuffle": True}

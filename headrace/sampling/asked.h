@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders that somebody else decides, one epoch at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+struct AskedOrder {
+  // Record indices of all positions of an epoch: a pure function, called once per seed and epoch,
+  // at times again. Loader calls it on its consumer's thread, before an epoch's first batch.
+  std::function<std::vector<int64_t>(uint64_t seed, uint64_t epoch)> ask;
+  int64_t positions = 0;             // of every epoch
+  std::vector<int64_t> batch_sizes;  // where the order decides them: they add up to `positions`
+  uint64_t fingerprint = 0;          // of whatever decides the order
+  std::string description;
+};
+
+// Throws HR0722 where an epoch has no position. Its index() throws what `ask` throws, and HR0726
+// where that gives another number of positions.
+SamplerPtr asked(AskedOrder order);
+
+}  // namespace headrace

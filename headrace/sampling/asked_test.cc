@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/asked.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+namespace {
+
+// Epoch e of seed s is 100 s + 10 e, and the numbers after it.
+AskedOrder numbers(int64_t positions, std::atomic<int>* calls = nullptr) {
+  return {.ask =
+              [=](uint64_t seed, uint64_t epoch) {
+                if (calls) ++*calls;
+                std::vector<int64_t> out;
+                for (int64_t i = 0; i < positions; ++i)
+                  out.push_back(int64_t(100 * seed + 10 * epoch) + i);
+                return out;
+              },
+          .positions = positions,
+          .batch_sizes = {},
+          .fingerprint = 5,
+          .description = "asked"};
+}
+
+TEST(Asked, IsAFunctionOfSeedAndEpochAndAskedOncePerEpoch) {
+  std::atomic<int> calls = 0;
+  const SamplerPtr sampler = asked(numbers(6, &calls));
+  EXPECT_EQ(sampler->size(), 6);
+  for (int64_t position : {0, 5, 3}) EXPECT_EQ(sampler->index(1, 2, position), 120 + position);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(sampler->index(1, 3, 4), 134);
+  EXPECT_EQ(sampler->index(1, 2, 0), 120);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Asked, RemembersTheEpochUnderWayWhateverElseIsLookedAt) {
+  std::atomic<int> calls = 0;
+  const SamplerPtr sampler = asked(numbers(6, &calls));
+  for (uint64_t epoch = 1; epoch < 20; ++epoch) {
+    sampler->index(0, 0, 1);
+    sampler->index(0, epoch, 1);
+  }
+  EXPECT_EQ(calls, 20);
+}
+
+TEST(Asked, BatchesOfItsOwnSizesHaveTheirPositionsInARow) {
+  AskedOrder order = numbers(6);
+  order.batch_sizes = {3, 1, 2};
+  const SamplerPtr sampler = asked(std::move(order));
+  ASSERT_EQ(sampler->size(), 9);
+  const std::vector<int64_t> expected = {0, 1, 2, 3, 3, 3, 4, 5, 4};
+  for (int64_t i = 0; i < 9; ++i) EXPECT_EQ(sampler->index(0, 0, i), expected[size_t(i)]) << i;
+}
+
+TEST(Asked, AnEpochOfAnotherLengthIsAnError) {
+  AskedOrder order = numbers(6);
+  order.positions = 5;
+  const SamplerPtr sampler = asked(std::move(order));
+  try {
+    sampler->index(0, 7, 0);
+    FAIL() << "it was taken";
+  } catch (const Exception& raised) {
+    EXPECT_EQ(raised.error().code->id, "HR0726");
+    EXPECT_NE(std::string(raised.what()).find("epoch 7 has 6 records"), std::string::npos);
+  }
+  EXPECT_THROW(asked(numbers(0)), Exception);
+}
+
+TEST(Asked, ThreadsAgree) {
+  const SamplerPtr sampler = asked(numbers(64));
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t i = 0; i < 6400; ++i) {
+        const auto epoch = uint64_t(i / 64 % 7 + t);
+        if (sampler->index(0, epoch, i % 64) != int64_t(10 * epoch) + i % 64) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace headrace

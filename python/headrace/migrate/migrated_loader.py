@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What from_dataloader returns: a Loader that stands for a DataLoader in its script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.loader import Loader
+from headrace.loader.form import Form
+from headrace.migrate.nested_batches import NestedForm
+from headrace.migrate.nesting import Node
+from headrace.migrate.order import batches_of
+from headrace.migrate.report import Report
+from headrace.migrate.samplers import Followed
+
+
+class MigratedLoader(Loader):
+    """A Loader with ``report``: what became of each part of the DataLoader.
+
+    It follows the epochs that a script sets on the DataLoader's sampler.
+    """
+
+    report: Report
+    node: Node | None = None  # how its records nest; None: fields of a batch are all there is
+    transposed = False  # what nests comes as a tuple of records
+
+    def take_after(self, dataloader: Any) -> None:
+        """Which DataLoader it stands for."""
+        batches = batches_of(dataloader)
+        self.original = dataloader
+        self._followed = Followed(dataloader.sampler if batches is None else batches)
+        self._follow()
+
+    def _follow(self) -> None:
+        if (epoch := self._followed.news()) is not None:
+            self.set_epoch(epoch)
+
+    def iterate_as(self, form: Form) -> Iterator[Any]:
+        """``iter`` of a view: batches in its form."""
+        self._follow()
+        return super().iterate_as(self._nested(form))
+
+    def batch_as(self, epoch: int, index: int, form: Form) -> Any:
+        """``batch`` of a view: in its form."""
+        return super().batch_as(epoch, index, self._nested(form))
+
+    def _nested(self, form: Form) -> Form:
+        if self.node is None or self.node.is_flat or isinstance(form, NestedForm):
+            return form
+        return NestedForm(form, self.node, self.transposed)
+
+    def place(self) -> None:
+        """Puts the engine's loader where the iteration will begin."""
+        self._follow()
+        super().place()

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samplers and batch samplers in Python, asked for their order before each epoch.
+
+What they draw is made a function of seed and epoch, so that every order can be made again: copies
+of them are asked, with set_epoch(epoch), whose generators, like the global ones, are seeded with
+both.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.migrate.dataset import REFUSED
+from headrace.migrate.originals import seeded
+from headrace.sampling import Records, Sampling, as_indices
+
+# Attributes, also with an underscore, of what gives one rank's records.
+_WORLDS = ("num_replicas", "world_size", "num_processes")
+_RANKS = ("rank", "process_index")
+_INNER = ("sampler", "batch_sampler")
+_ENDLESS = 1000  # epochs: a sampler without len() that gives as many records never ends
+
+
+def chain_of(sampler: Any) -> list[Any]:
+    """A sampler and those that it stands on, from the outside in."""
+    out: list[Any] = []
+    while sampler is not None and not any(sampler is each for each in out):
+        out.append(sampler)
+        inner = (_attributes(sampler).get(name) for name in _INNER)
+        sampler = next((each for each in inner if each is not None), None)
+    return out
+
+
+def knows_ranks(sampler: Any) -> bool:
+    """Whether it gives one rank's records by itself, so that nothing must divide them again."""
+    return bool(_integers(sampler, (*_WORLDS, *_RANKS)))
+
+
+def knows_epochs(sampler: Any) -> bool:
+    """Whether it has a set_epoch()."""
+    return any(hasattr(each, "set_epoch") for each in chain_of(sampler))
+
+
+def _integers(sampler: Any, names: Iterable[str]) -> list[int]:
+    """Attributes of these names, in it and in its inner ones."""
+    spelled = [spelled for name in names for spelled in (name, f"_{name}")]
+    found = (getattr(each, name, None) for each in chain_of(sampler) for name in spelled)
+    return [value for value in found if isinstance(value, int)]
+
+
+def _attributes(sampler: Any) -> dict[str, Any]:
+    return getattr(sampler, "__dict__", {})
+
+
+class Asked(Sampling):
+    """The order of a torch Sampler, or of a batch sampler (``batches``), over so many records.
+
+    ConfigError HR0834 where it does not end, or gives another order when it is asked once more for
+    the same epoch.
+    """
+
+    def __init__(self, sampler: Any, records: int, batches: bool = False) -> None:
+        self.sampler = sampler
+        self.name = type(sampler).__name__
+        self.records = records
+        self.batches = batches
+        self.sizes: list[int] = []  # of the batches of each epoch, from the first one
+        self._asking = threading.Lock()
+        sampler = self._copied()
+        first = self._drawn(sampler, 0, 0)
+        if first != self._drawn(sampler, 0, 0):
+            raise REFUSED.error(
+                f"its {self.name} gives another order each time, which cannot be resumed or split",
+                hint="a set_epoch(epoch) that decides its order, or from_dataloader(..., "
+                "sampler=...) with what headrace.sampling has or a list of indices for every epoch",
+            )
+        self.first = self._in_one(0, first)
+
+    def __repr__(self) -> str:
+        return f"{self.name}, asked before each epoch"
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every epoch has the first one's order, as far as one other tells."""
+        return not knows_epochs(self.sampler) and self(1, 1) == self.first
+
+    @property
+    def batch_size(self) -> int | None:
+        """Of a batch sampler; None where its batches differ in more than a shorter last one."""
+        size = self.sizes[0]
+        alike = all(each == size for each in self.sizes[:-1]) and self.sizes[-1] <= size
+        return size if alike else None
+
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
+        del shuffle
+        sizes = [] if not self.batches or self.batch_size else self.sizes
+        about: list[Any] = [
+            [type(each).__qualname__ for each in chain_of(self.sampler)],
+            _integers(self.sampler, _WORLDS),
+            len(self.first),
+            self.sizes,
+            # Ranks have orders of their own, and one state.
+            [] if knows_ranks(self.sampler) else self.first,
+        ]
+        digest = hashlib.blake2b(repr(about).encode(), digest_size=8).digest()
+        return _core.asked(
+            lambda seed, epoch: as_indices(self(seed, epoch), len(source)).tolist(),
+            len(self.first),
+            sizes,
+            int.from_bytes(digest, "little"),
+            repr(self),
+        )
+
+    def __call__(self, seed: int, epoch: int) -> list[int]:
+        """Record indices of an epoch, those of batches one after the other."""
+        with self._asking:  # the generators that it draws from are the process's
+            return self._in_one(epoch, self._drawn(self._copied(), seed, epoch))
+
+    def _copied(self) -> Any:
+        """It and its inner ones, so that those of the script stay as they are."""
+        try:
+            outer = copy.copy(self.sampler)
+            for each in chain_of(outer):
+                for name in _INNER:
+                    if _attributes(each).get(name) is not None:
+                        each.__dict__[name] = copy.copy(each.__dict__[name])
+        except TypeError as reason:
+            raise REFUSED.error(
+                f"its {self.name} cannot be asked twice: {reason}",
+                hint="an object whose iter() begins an epoch, or a list of indices",
+            ) from None
+        return outer
+
+    def _drawn(self, sampler: Any, seed: int, epoch: int) -> list[Any]:
+        words = random.Random(f"{seed} {epoch}")
+        with seeded(words.getrandbits(63)):
+            for each in chain_of(sampler):
+                for name, value in _attributes(each).items():
+                    if (fresh := _generator_like(value, words)) is not None:
+                        each.__dict__[name] = fresh
+                if hasattr(each, "set_epoch"):
+                    each.set_epoch(epoch)
+            return list(self._until_end(sampler))
+
+    def _until_end(self, sampler: Any) -> Iterator[Any]:
+        counted = hasattr(sampler, "__len__")
+        limit = len(sampler) if counted else _ENDLESS * self.records
+        for number, drawn in enumerate(itertools.islice(sampler, limit + 1)):
+            if number == limit:
+                raise REFUSED.error(
+                    f"its {self.name} goes on after {limit:,} "
+                    + ("batches" if self.batches else "records")
+                    + (", which is its len()" if counted else ""),
+                    hint="Loader's epochs have an end, and follow each other without a pause: "
+                    "from_dataloader(..., shuffle=True), with shard= where ranks divide them",
+                )
+            yield [int(index) for index in drawn] if self.batches else int(drawn)
+
+    def _in_one(self, epoch: int, drawn: list[Any]) -> list[int]:
+        if not self.batches:
+            return drawn
+        sizes = [len(batch) for batch in drawn]
+        self.sizes = self.sizes or sizes
+        if not sizes or not min(sizes):
+            raise REFUSED.error(f"its {self.name} gives no batch, or an empty one")
+        if sizes != self.sizes:
+            pairs = enumerate(itertools.zip_longest(sizes, self.sizes, fillvalue=0))
+            number, (size, before) = next(each for each in pairs if each[1][0] != each[1][1])
+            raise REFUSED.error(
+                f"batch {number} of epoch {epoch} of its {self.name} has {size} records, in the "
+                f"first epoch it has {before}",
+                hint="batches of the same sizes in every epoch, or hr.sampling.budget() and "
+                "hr.sampling.buckets(), which make batches of records that are alike in length",
+            )
+        return list(itertools.chain.from_iterable(drawn))
+
+
+def _generator_like(value: Any, words: random.Random) -> Any:
+    """A new generator of the same kind, seeded; None for what is none."""
+    if isinstance(value, random.Random):
+        return random.Random(words.getrandbits(63))
+    if isinstance(value, np.random.Generator):
+        return np.random.default_rng(words.getrandbits(63))
+    if isinstance(value, np.random.RandomState):
+        return np.random.RandomState(words.getrandbits(32))
+    if type(value).__name__ == "Generator" and type(value).__module__.startswith("torch"):
+        return type(value)(device=value.device).manual_seed(words.getrandbits(63))
+    return None
+
+
+class Followed:
+    """The epochs that a script sets on its samplers, as DistributedSampler wants it."""
+
+    def __init__(self, sampler: Any) -> None:
+        self._samplers = [each for each in chain_of(sampler) if self._epoch_of(each) is not None]
+        self._seen: list[Any] = [0] * len(self._samplers)
+
+    def __bool__(self) -> bool:
+        return bool(self._samplers)
+
+    @staticmethod
+    def _epoch_of(sampler: Any) -> int | None:
+        epoch = getattr(sampler, "epoch", None) if hasattr(sampler, "set_epoch") else None
+        return epoch if isinstance(epoch, int) and epoch >= 0 else None
+
+    def news(self) -> int | None:
+        """The epoch that was set since this was asked last; None: none was."""
+        before, self._seen = self._seen, [self._epoch_of(each) for each in self._samplers]
+        changed = (now for was, now in zip(before, self._seen, strict=True) if now != was)
+        return next((epoch for epoch in changed if epoch is not None), None)
