@@ -157,7 +157,6 @@ class Restless:
     ("dataloader", "what", "way_out"),
     [
         (lambda: DataLoader(Endless()), "IterableDataset", "hr.prefetch"),
-        (lambda: DataLoader(numbers(), collate_fn=first_of), "first_of", 'collate="default"'),
         (lambda: DataLoader(numbers(), sampler=Restless()), "Restless", "headrace.sampling"),
         (lambda: DataLoader(numbers(), batch_size=None), "no batches", "batch_size=N"),
         (lambda: DataLoader([(torch.zeros(3), None)]), "data2 of record 0 is NoneType", "-1"),

@@ -89,10 +89,10 @@ KEYWORDS = {
             (
                 "`collate_fn`",
                 "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
-                "write it (`mix(*default_collate(batch))`), and `tuple(zip(*batch))` of its "
-                "scripts for detection, where what differs in shape becomes a list; every other "
-                "one is HR0834, and "
-                '`collate="default"` leaves it out. Fields are stacked; those that '
+                "write it (`mix(*default_collate(batch))`), become a step; every other one is run "
+                "on the records of each finished batch of `.torch()` "
+                "([below](#collate-functions)), and "
+                '`collate="default"` leaves it out: fields are stacked; those that '
                 "differ in shape are padded, packed or lists by `ragged=`, and "
                 '`batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),

@@ -57,8 +57,11 @@ class Form:
             return dict(zip(layout.fields, values, strict=True))
         return batch_class(layout)._make(values)
 
-    def inspected(self, layout: Layout, values: Mapping[str, Any]) -> Any:
-        """A namedtuple of the fields with the other values as attributes."""
+    def inspected(
+        self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
+    ) -> Any:
+        """A namedtuple of the fields with the other values as attributes. place: epoch and number
+        of the batch."""
         converted = {name: each(self.convert, value) for name, value in values.items()}
         batch = batch_class(layout, inspected=True)._make(
             converted.pop(name) for name in layout.fields

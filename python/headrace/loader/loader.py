@@ -222,9 +222,10 @@ class Loader(Outputs):
         """``batch`` of a view: in its form."""
         self._assembly.workers.start()
         inspector = self._assembly.inspector()
-        _, _, values = inspector.batch(integer("epoch", epoch), integer("index", index))
+        place = integer("epoch", epoch), integer("index", index)
+        _, _, values = inspector.batch(*place)
         names = (output["name"] for output in inspector.outputs())
-        return form.inspected(self._layout, dict(zip(names, values, strict=True)))
+        return form.inspected(self._layout, dict(zip(names, values, strict=True)), place)
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""

@@ -6,20 +6,19 @@ Imports neither torch nor torchvision: their classes are recognized by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
 from headrace import transforms as T
 from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
-from headrace.migrate import collate as collates
 from headrace.migrate import dataset as datasets
+from headrace.migrate.batching import Batching
 from headrace.migrate.dataset import REFUSED, Dataset, Told
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
-from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
+from headrace.migrate.report import ADVICE, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.transform_list import translate
 from headrace.migrate.translations.registry import Form, NoOperator, Translated, shown
 
@@ -47,7 +46,9 @@ def from_dataloader(
         dataloader: over a map-style dataset. It is not iterated, apart from a sampler that
             Headrace does not know.
         check: compare 32 records of both, without what is random.
-        collate: "default" leaves a collate_fn of the user's out.
+        collate: "same" runs a collate_fn that has no form of ours on the records of each finished
+            batch, whose stack is the batch itself; "run" runs every one; "copy" runs it on copies,
+            which it may change in place; "default" leaves it out.
         annotations: CocoDetection's file.
         outside: read pictures that it names outside of their folder, too (absolute names, or
             with ".."): of datasets that you trust.
@@ -64,8 +65,8 @@ def from_dataloader(
             "hr.Loader(dataset, [...], batch_size=...)",
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
-    mixing = _mixing_of(dataloader, collate, report)
-    as_lists = collate == "same" and collates.is_transposing(dataloader.collate_fn)
+    _refuse_iterable(dataloader)
+    batching = Batching(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
     if (wanted := changes.get("fields")) is not None:
         # What is not delivered need not be compared, or move along.
@@ -89,81 +90,35 @@ def from_dataloader(
     steps = [*dataset.steps, *(step for part in image_steps for step in part.step)]
     if label_step:
         steps += label_step.step
-    if mixing is not None:
-        steps.append(_mixing_step(mixing, dataset, keywords | changes, report))
+    steps += batching.steps(dataset, keywords | changes)
     loader = MigratedLoader(
         dataset.source,
         steps,
         **{
             "fields": dataset.fields,
-            "ragged": "list" if dataset.ragged or as_lists else None,
+            "ragged": "list" if dataset.ragged or batching.runs else None,
             "python_workers": python_workers,
             **keywords,
             **changes,
         },
     )
     loader.report = report
-    loader.node, loader.transposed = dataset.node, as_lists
+    loader.node = dataset.node
+    batching.give_to(loader, dataset, steps, check)
     loader.take_after(dataloader)
     if verbose:
         print(report)
     return loader
 
 
-def _mixing_of(dataloader: Any, collate: str, report: Report) -> Any:
-    """torchvision's MixUp, CutMix or choice of them that stands in its collate_fn, or None."""
-    if "Iterable" in str(getattr(dataloader, "_dataset_kind", "")) or (
-        getattr(dataloader, "_dataset_kind", 0) == 1
-    ):
+def _refuse_iterable(dataloader: Any) -> None:
+    kind = getattr(dataloader, "_dataset_kind", 0)
+    if "Iterable" in str(kind) or kind == 1:
         raise REFUSED.error(
             f"{type(dataloader.dataset).__name__} is an IterableDataset, whose records have no "
             "numbers",
             hint="hr.prefetch(dataloader, device) feeds a GPU from it; hr.open() reads shards",
         )
-    function = dataloader.collate_fn
-    if collates.is_default(function):
-        return None
-    if collate == "default":
-        report.add(f"collate_fn={name_of(function)}", CHANGED, "left out: fields are stacked")
-        return None
-    if collates.is_transposing(function):
-        report.add(
-            f"collate_fn={name_of(function)}",
-            NATIVE,
-            "what differs in shape is a list; batch.per_record() of the targets' fields is the "
-            "list of targets",
-        )
-        return None
-    mixing = collates.mixing_of(function)
-    if mixing is None:
-        raise REFUSED.error(
-            f"it has a collate_fn of its own, {name_of(function)}",
-            hint='collate="default" leaves it out: fields are stacked, or lists with '
-            'ragged="list". What it does to one record becomes a function in the list of '
-            "transforms; what it does to a batch goes into the loop. torchvision's MixUp and "
-            f"CutMix are known where they are written as `{collates.FORM}`, and "
-            "tuple(zip(*batch))",
-        )
-    return mixing
-
-
-def _mixing_step(mixing: Any, dataset: Dataset, keywords: Mapping[str, Any], report: Report) -> Any:
-    if set(dataset.fields) != {"image", "label"}:
-        raise REFUSED.error(
-            f"{shown(mixing)} in its collate_fn mixes images and labels, and the records have "
-            + ", ".join(dataset.fields),
-            hint='collate="default" leaves it out; T.MixUp and T.CutMix with fields= mix what '
-            "they are told",
-        )
-    group = keywords.get("batch_size") or keywords["global_batch_size"]
-    try:
-        step = collates.mixing_step(mixing, int(group))
-    except NoOperator as reason:
-        raise REFUSED.error(
-            f"in its collate_fn {reason}", hint='collate="default" leaves it out'
-        ) from None
-    report.add(f"collate_fn: {shown(mixing)}", NATIVE, f"one draw for each {group} positions")
-    return step
 
 
 def _image_steps(dataset: Dataset) -> list[Translated]:

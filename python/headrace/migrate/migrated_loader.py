@@ -8,6 +8,8 @@ from typing import Any
 
 from headrace.loader import Loader
 from headrace.loader.form import Form
+from headrace.loader.views import Delivered
+from headrace.migrate.collated import Collated, CollatedForm
 from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
 from headrace.migrate.order import batches_of
@@ -24,6 +26,7 @@ class MigratedLoader(Loader):
     report: Report
     node: Node | None = None  # how its records nest; None: fields of a batch are all there is
     transposed = False  # what nests comes as a tuple of records
+    collated: Collated | None = None  # what makes its torch batches; None: they are its fields
 
     def take_after(self, dataloader: Any) -> None:
         """Which DataLoader it stands for."""
@@ -45,8 +48,17 @@ class MigratedLoader(Loader):
         """``batch`` of a view: in its form."""
         return super().batch_as(epoch, index, self._nested(form))
 
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """Batches as torch tensors, as Loader.torch has them; where a collate_fn is run, what it
+        returns, on ``device``."""
+        if self.collated is None:
+            return super().torch(device, batch, depth)
+        view = super().torch(None, batch)
+        view.form = CollatedForm(view.form, self.collated, self.assembly, device)
+        return view
+
     def _nested(self, form: Form) -> Form:
-        if self.node is None or self.node.is_flat or isinstance(form, NestedForm):
+        if self.node is None or self.node.is_flat or isinstance(form, (NestedForm, CollatedForm)):
             return form
         return NestedForm(form, self.node, self.transposed)
 

@@ -31,9 +31,11 @@ class NestedForm(Form):
             entries if self.as_dict else batch_class(self._layout(layout))._make(entries.values())
         )
 
-    def inspected(self, layout: Layout, values: Mapping[str, Any]) -> Any:
+    def inspected(
+        self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
+    ) -> Any:
         if not self._suits(layout):
-            return super().inspected(layout, values)
+            return super().inspected(layout, values, place)
         converted = {name: each(self.convert, value) for name, value in values.items()}
         fields = {name: converted.pop(name) for name in layout.fields}
         batch = batch_class(self._layout(layout), inspected=True)._make(

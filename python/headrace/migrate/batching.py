@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a DataLoader's collate_fn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.arguments import one_of
+from headrace.loader import Loader
+from headrace.migrate import collate as collates
+from headrace.migrate.collated import Collated
+from headrace.migrate.dataset import REFUSED, Dataset
+from headrace.migrate.migrated_loader import MigratedLoader
+from headrace.migrate.originals import name_of, seeded
+from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report
+from headrace.migrate.samples import NoSamples, Samples
+from headrace.migrate.translations.registry import NoOperator, shown
+from headrace.sources import subset
+
+_TRIED = 8  # records
+
+
+class Batching:
+    """How samples become a batch. ``how``: "stack", "mix" (a step of ours), "transpose" (a tuple of
+    each field), or "run": the function itself, on the records of the finished batch."""
+
+    def __init__(self, dataloader: Any, collate: str, report: Report) -> None:
+        one_of("collate", collate, ("same", "run", "copy", "default"))
+        self.function = dataloader.collate_fn
+        self.name = f"collate_fn={name_of(self.function)}"
+        self._dataset = dataloader.dataset
+        self._report = report
+        self._copies = collate == "copy"
+        self._mixing: Any = None
+        self.how = "run"
+        if collate in ("run", "copy"):
+            return
+        if collates.is_default(self.function):
+            self.how = "stack"
+        elif collate == "default":
+            self.how = "stack"
+            report.add(self.name, CHANGED, "left out: fields are stacked")
+        elif collates.is_transposing(self.function):
+            self.how = "transpose"
+        elif (mixing := collates.mixing_of(self.function)) is not None:
+            self.how, self._mixing = "mix", mixing
+
+    @property
+    def runs(self) -> bool:
+        """Whether the function is called."""
+        return self.how in ("run", "transpose")
+
+    def steps(self, dataset: Dataset, keywords: Mapping[str, Any]) -> list[Any]:
+        """Those that mix the records of a batch; a function that has none is run."""
+        if self.how != "mix":
+            return []
+        group = keywords.get("batch_size") or keywords.get("global_batch_size")
+        if group and set(dataset.fields) == {"image", "label"}:
+            try:
+                step = collates.mixing_step(self._mixing, int(group))
+            except NoOperator:
+                pass
+            else:
+                note = f"one draw for each {group} positions"
+                self._report.add(f"collate_fn: {shown(self._mixing)}", NATIVE, note)
+                return [step]
+        self.how = "run"
+        return []
+
+    def give_to(
+        self, loader: MigratedLoader, dataset: Dataset, steps: list[Any], check: bool
+    ) -> None:
+        """Makes the loader's torch batches what the function returns. steps: the loader's."""
+        loader.transposed = self.how == "transpose"
+        if not self.runs:
+            return
+        try:
+            samples = Samples(self._sample(), loader.assembly.field_names())
+        except NoSamples as reason:
+            if self.how == "transpose":
+                note = "what differs in shape is a list; batch.per_record() of the targets' fields "
+                self._report.add(self.name, NATIVE, note + "is the list of targets")
+                return
+            raise self._refused(str(reason)) from None
+        loader.collated = Collated(self.function, samples, self._copies)
+        cost = self._cost(loader, dataset, steps) if check else ""
+        how = "on copies of its records" if loader.collated.copies else "without a copy"
+        became = NATIVE if self.how == "transpose" else PYTHON
+        note = f"run on each finished batch of .torch(), {how}{cost}"
+        self._report.add(self.name, became, note)
+
+    def _sample(self) -> Any:
+        """The dataset's own first record."""
+        try:
+            with seeded(0):
+                return self._dataset[0]
+        except Exception as reason:
+            raise NoSamples(f"record 0 of the dataset raised {reason!r}") from reason
+
+    def _cost(self, loader: MigratedLoader, dataset: Dataset, steps: list[Any]) -> str:
+        collated = loader.collated
+        assert collated is not None
+        count = min(_TRIED, len(dataset.source), loader.batch_size)
+        given = {**loader.assembly.given, "batch_size": count, "global_batch_size": None}
+        given.update(sampler=None, shuffle=False, shard=False, index=False, quarantine=None)
+        given.update(last_batch="keep", python_workers=0)
+        with Loader(subset(dataset.source, np.arange(count)), steps, **given) as few:
+            batch = next(iter(few.torch()))
+            try:
+                seconds = collated.tried(few.assembly.layout(), batch._asdict())
+            except Exception as reason:
+                raise self._refused(f"{type(reason).__name__}: {reason}") from reason
+        size = loader.batch_size
+        return f": {seconds * size * 1e3:.2g} ms of CPU per batch of {size}"
+
+    def _refused(self, reason: str) -> Exception:
+        return REFUSED.error(
+            f"its {self.name} cannot be run on records of finished batches: {reason}",
+            hint='collate="default" leaves it out: fields are stacked, or lists with '
+            'ragged="list". What it does to one record becomes a function in the list of '
+            "transforms; what it does to a batch goes into the loop",
+        )

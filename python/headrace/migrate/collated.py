@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collate_fn of the user's, run on the records of each finished batch.
+
+What it draws is a function of seed, epoch and batch, so that a resumed run has the same batches.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.arguments import BAD_VALUE
+from headrace.loader.assembly import Assembly
+from headrace.loader.form import Form, each
+from headrace.migrate.originals import name_of, seeded
+from headrace.migrate.samples import Fields, Samples
+from headrace.per_record import Layout
+
+Function = Callable[[list[Any]], Any]
+
+
+class Collated:
+    """The function, and how its samples are made of a batch.
+
+    copies: its samples are tensors of their own, which it may change in place.
+    """
+
+    def __init__(self, function: Function, samples: Samples, copies: bool = False) -> None:
+        self.function = function
+        self.samples = samples
+        self.copies = copies
+
+    def __call__(self, layout: Layout, values: Mapping[str, Any], place: tuple[int, ...]) -> Any:
+        """What it makes of a batch. place: seed, epoch and number of the batch."""
+        samples = self.samples(Fields(layout, values, self.copies))
+        with seeded(random.Random(repr(place)).getrandbits(63)):
+            return self.function(samples)
+
+    def tried(self, layout: Layout, values: Mapping[str, Any]) -> float:
+        """Its seconds of this thread's CPU time per record. Sets ``copies`` where it changes its
+        samples, or gives something else for rows of a batch than for tensors of their own."""
+        count = len(self.samples(Fields(layout, values)))
+        asked = self.copies
+        self.copies = True
+        expected = self(layout, values, (0,))
+        self.copies = asked
+        if not asked:
+            kept = {name: each(_clone, value) for name, value in values.items()}
+            ours = self(layout, values, (0,))
+            self.copies = not (_equal(ours, expected) and _equal(dict(values), kept))
+            values = kept
+        begin = time.thread_time()
+        self(layout, values, (0,))
+        return (time.thread_time() - begin) / count
+
+
+class CollatedForm(Form):
+    """Batches as the function returns them, of torch's tensors on the host, or then moved."""
+
+    def __init__(self, form: Form, collated: Collated, assembly: Assembly, device: Any) -> None:
+        super().__init__(form.convert)
+        self._collated = collated
+        self._assembly = assembly
+        self._device = device
+        if isinstance(device, (list, tuple)):
+            raise BAD_VALUE.error(
+                f"batches of {name_of(collated.function)}() cannot be divided over devices "
+                f"(got {len(device)})",
+                hint='.torch("cuda") in a process of each device, or collate="default"',
+            )
+
+    def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
+        state = self._assembly.engine().state()  # which counts the batch already
+        values = [each(self.convert, value) for value in parts[0]]
+        place = (state["seed"], state["epoch"], state["batch"] - 1)
+        return self._made(layout, dict(zip(layout.fields, values, strict=True)), place)
+
+    def inspected(
+        self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
+    ) -> Any:
+        fields = {name: each(self.convert, values[name]) for name in layout.fields}
+        return self._made(layout, fields, (self._assembly.engine().state()["seed"], *place))
+
+    def _made(self, layout: Layout, values: Mapping[str, Any], place: tuple[int, ...]) -> Any:
+        batch = self._collated(layout, values, place)
+        return batch if self._device is None else moved(batch, self._device)
+
+
+def moved(value: Any, device: Any) -> Any:
+    """A nested batch with its tensors on a device."""
+    if isinstance(value, (str, bytes)):
+        return value
+    if hasattr(value, "detach"):
+        return value.to(device, non_blocking=True)
+    if hasattr(value, "to"):  # a batch class of the user's, or of transformers
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {key: moved(each, device) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        inner = [moved(each, device) for each in value]
+        return getattr(type(value), "_make", type(value))(inner)
+    return value
+
+
+def _clone(value: Any) -> Any:
+    return value.clone() if hasattr(value, "clone") else value
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two nested values are the same, tensors value by value."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if hasattr(one, "detach") or hasattr(one, "dtype"):
+        alike = one.shape == other.shape and one.dtype == other.dtype
+        return alike and bool(((one == other) | ((one != one) & (other != other))).all())
+    if hasattr(one, "__dict__"):
+        return _equal(vars(one), vars(other))
+    return bool(one == other)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collate_fn that Headrace does not know runs on the records of finished batches."""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from migrated_classes import translated
+from PIL import Image
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+from headrace.migrate.rows import rows_of  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset, default_collate  # noqa: E402
+
+IMAGES = torch.randn(10, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+PAIRS = TensorDataset(IMAGES, torch.arange(10))
+Pair = collections.namedtuple("Pair", ["x", "y"])
+
+
+class Records:
+    """A dataset of whatever ``make`` gives."""
+
+    def __init__(self, make: Callable[[int], Any], count: int = 10) -> None:
+        self.make, self.count = make, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.make(index)
+
+
+def stacked(samples: Any) -> Any:
+    images, labels = zip(*samples, strict=True)
+    return {"pixel_values": torch.stack(images), "labels": torch.tensor(labels)}
+
+
+def padded(samples: Any) -> Any:
+    tokens = [sample["tokens"] for sample in samples]
+    return torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True), [s["text"] for s in samples]
+
+
+def as_is(samples: Any) -> Any:
+    return samples
+
+
+def transposed(samples: Any) -> Any:
+    return tuple(zip(*samples))  # noqa: B905  (as scripts have it)
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(other, torch.Tensor):
+        return type(one).__mro__[-3:] == type(other).__mro__[-3:] and torch.equal(one, other)
+    if isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(other, Image.Image):
+        return one.mode == other.mode and one.tobytes() == other.tobytes()
+    if type(one) is not type(other):
+        return False
+    if isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in other)
+    if isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def tokens(index: int) -> dict[str, Any]:
+    return {"tokens": torch.arange(1 + index % 4), "text": f"n{index}"}
+
+
+def targets(index: int) -> Any:
+    boxes = torch.arange(index % 3 * 4.0).reshape(-1, 4)
+    return IMAGES[index], {"boxes": boxes, "image_id": index, "area": [1.5 * index, 2.0]}
+
+
+def odd(index: int) -> Any:
+    picture = Image.fromarray(np.full((3, 4, 3), index, np.uint8))
+    return [picture, np.float32(index), np.arange(3) + index, (f"{index}", b"x"), index % 2 == 0]
+
+
+@pytest.mark.parametrize(
+    ("make", "function"),
+    [
+        (lambda i: (IMAGES[i], i), stacked),
+        (lambda i: Pair(IMAGES[i], i), as_is),
+        (lambda i: Pair(IMAGES[i], i), transposed),
+        (tokens, padded),
+        (tokens, as_is),
+        (targets, transposed),
+        (targets, as_is),
+        (odd, as_is),
+        (odd, transposed),
+    ],
+)
+def test_batches_are_what_the_function_makes_of_the_datasets_own_records(
+    make: Any, function: Any
+) -> None:
+    dataloader = DataLoader(Records(make), batch_size=4, collate_fn=function)
+    loader = translated(dataloader)
+    ours, theirs = list(loader.torch()), list(dataloader)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        assert same(one, other)
+    part = next(part for part in loader.report.parts if part.name.startswith("collate_fn="))
+    assert "run on each finished batch" in part.note and "ms of CPU" in part.note
+
+
+def test_a_stack_of_all_rows_is_the_batch() -> None:
+    rows = rows_of(IMAGES)
+    assert torch.stack(rows) is IMAGES
+    assert default_collate([(row, 1) for row in rows])[0] is IMAGES
+    assert torch.stack(tuple(rows), dim=0) is IMAGES
+    for others in (rows[::-1], rows[:4], [*rows[:-1], rows[0]]):
+        stack = torch.stack(others)
+        assert type(stack) is torch.Tensor and torch.equal(
+            stack, torch.stack([row.as_subclass(torch.Tensor) for row in others])
+        )
+    assert torch.stack(rows, 1).shape == (3, 10, 4, 5)
+    assert type(rows[0] + 1) is torch.Tensor and type(rows[0][0]) is torch.Tensor
+    assert isinstance(rows[0], torch.Tensor) and rows[0].shape == (3, 4, 5)
+
+
+def test_stacking_takes_no_copy() -> None:
+    view = translated(DataLoader(PAIRS, batch_size=5, collate_fn=stacked)).torch()
+    batch = next(iter(view))["pixel_values"]
+    assert batch.storage_offset() == 0 and batch.is_contiguous()
+    assert type(batch) is torch.Tensor
+
+
+def noisy(samples: Any) -> Any:
+    images, labels = default_collate(samples)
+    share = random.random() + np.random.random()
+    return images + torch.randn(images.shape) * share, labels
+
+
+def test_draws_of_the_function_repeat_after_a_resume() -> None:
+    dataloader = DataLoader(PAIRS, batch_size=4, collate_fn=noisy)
+    before = torch.random.get_rng_state()
+    view = translated(dataloader).torch()
+    epochs = [[batch[0] for batch in view] for _ in range(2)]
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert not torch.equal(epochs[0][0], epochs[1][0])
+    again = translated(dataloader).torch()
+    assert torch.equal(again.batch(1, 2)[0], epochs[1][2])
+    assert torch.equal(again.peek()[0], epochs[0][0])
+    assert torch.equal(next(iter(again))[0], epochs[0][0])
+    resumed = translated(dataloader).torch()
+    resumed.load_state_dict(again.state_dict())
+    for batch, expected in zip(resumed, epochs[0][1:], strict=True):
+        assert torch.equal(batch[0], expected)
+
+
+def in_place(samples: Any) -> Any:
+    before = samples[0][0].clone()
+    images = torch.stack([image for image, _ in samples])
+    images.mul_(2)
+    return images, samples[0][0] - before
+
+
+def test_a_function_that_changes_its_stack_in_place_gets_copies() -> None:
+    dataloader = DataLoader(PAIRS, batch_size=4, collate_fn=in_place)
+    for options in ({}, {"collate": "copy"}):
+        loader = translated(dataloader, **options)
+        for one, other in zip(loader.torch(), dataloader, strict=True):
+            assert same(one, other)
+        assert "on copies of its records" in str(loader.report)
+
+
+def test_the_loader_itself_and_other_views_have_the_fields() -> None:
+    loader = translated(DataLoader(PAIRS, batch_size=4, collate_fn=stacked))
+    assert next(iter(loader))[0].shape == (4, 3, 4, 5)
+    assert isinstance(next(iter(loader.numpy()))[0], np.ndarray)
+
+
+def failing(samples: Any) -> Any:
+    raise LookupError("no vocabulary")
+
+
+def test_a_function_that_fails_is_refused_with_the_way_out() -> None:
+    dataloader = DataLoader(PAIRS, batch_size=4, collate_fn=failing)
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*failing.*LookupError: no vocab") as caught:
+        translated(dataloader)
+    assert 'collate="default"' in caught.value.hint
+    assert next(iter(translated(dataloader, collate="default").torch()))[0].shape[0] == 4
+    view = translated(dataloader, check=False).torch()
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            next(iter(view))
+    assert view.state_dict()["batch"] == 0, "a batch that was not received comes again"
+
+
+def test_a_word_that_says_nothing_is_refused() -> None:
+    with pytest.raises(hr.ConfigError, match="collate"):
+        translated(DataLoader(PAIRS, batch_size=4), collate="sane")
+
+
+def test_torchs_own_function_can_be_run_too() -> None:
+    dataloader = DataLoader(Records(targets, 3), batch_size=1)
+    for one, other in zip(translated(dataloader, collate="run").torch(), dataloader, strict=True):
+        assert same(one, other)
+
+
+def test_what_is_made_is_moved_to_the_device() -> None:
+    view = translated(DataLoader(PAIRS, batch_size=4, collate_fn=stacked)).torch("meta")
+    batch = next(iter(view))
+    assert {value.device.type for value in batch.values()} == {"meta"}
+    with pytest.raises(hr.ConfigError, match="divided"):
+        translated(DataLoader(PAIRS, batch_size=4, collate_fn=stacked)).torch(["cpu", "cpu"])
