@@ -96,8 +96,10 @@ void PythonStep::call(std::span<PythonCall* const> calls) {
     for (PythonCall* call : calls) asked.append(arguments_of(*call));
     // The first record's fields are those of all.
     const nb::list fields = described(calls.front()->fields);
-    const nb::list results = nb::borrow<nb::list>(run_.get()(asked, fields));
-    for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
+    // Each is copied before Python makes the next: the function may fill one array each time.
+    const nb::object results = run_.get()(asked, fields);
+    size_t taken = 0;
+    for (nb::handle result : results) take_result(result, *calls[taken++]);
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
     const std::optional<Error> known = error_from_exception(failure);  // not the records' fault
@@ -125,8 +127,8 @@ void bind_python_function(nb::module_& module) {
           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"),
           nb::arg("geometry"), nb::arg("run"), nb::arg("chosen"),
           "run: list of (values, words of randomness), a pair a record, and what the fields are "
-          "-> list of dictionaries of the fields that come back, or of texts that say what went "
-          "wrong. chosen: what the fields in sight are -> names of those that it takes. "
+          "-> for each, before the next is made, a dictionary of the fields that come back, or a "
+          "text that says what went wrong. chosen: what the fields in sight are -> names of those that it takes. "
           "guessed: fields of returns whose kind follows from the name alone. A field is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 

@@ -84,8 +84,10 @@ class PythonSource final : public Source {
     try {
       nb::list asked;
       for (int64_t index : indices) asked.append(index);
-      const nb::list records = nb::borrow<nb::list>(object_.get().attr("read")(asked, wanted));
-      for (size_t i = 0; i < out.size(); ++i) take_record(records[i], out[i]);
+      // Each is copied before Python makes the next: it may fill the same array again.
+      const nb::object records = object_.get().attr("read")(asked, wanted);
+      size_t taken = 0;
+      for (nb::handle record : records) take_record(record, out[taken++]);
     } catch (const std::exception& failure) {
       rethrow_keyboard_interrupt(failure);
       for (RecordData& record : out) fail(record, failure.what());
@@ -188,7 +190,8 @@ void bind_python_source(nb::module_& module) {
       },
       nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
       nb::arg("fingerprint"), nb::arg("description"),
-      "A source over an object with read(indices, wanted), key(index) and integer_column(field).");
+      "A source over an object with read(indices, wanted), key(index) and integer_column(field). "
+      "What read() gives is iterated over, and each record taken before the next is asked for.");
   module.def("set_python_opener", &set_opener, nb::arg("function"),
              "Who opens formats that a library of Python reads: (format, files, arguments).");
 }

@@ -20,7 +20,7 @@ mask or boxes (HR0180), and so is a picture that comes back in another size.
     >>> step = wrap(invert)
     >>> step.inputs
     ['image']
-    >>> step.run([([np.zeros((3, 2, 2), np.uint8)], [1, 2, 3, 4])])[0]["image"].max()
+    >>> next(step.run([([np.zeros((3, 2, 2), np.uint8)], [1, 2, 3, 4])]))["image"].max()
     np.uint8(255)
 """
 
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from headrace import _core, library_steps
 from headrace.dtypes import dtype_name
 from headrace.errors import declare
 from headrace.library_steps import Kinds, Taken, Words
+from headrace.plain_array import plain_array
 
 _WRONG_FUNCTION = declare(
     "HR0613",
@@ -51,7 +52,7 @@ _WRONG_FUNCTION = declare(
 # Words are four of 32 bits, a pure function of (seed, epoch, position, step).
 Returned = dict[str, Any]  # what comes back, by field
 Call = Callable[[list[Any], Kinds, Words], Returned]
-Run = Callable[[list[tuple[list[Any], Words]], Kinds], list[Any]]
+Run = Callable[[list[tuple[list[Any], Words]], Kinds], Iterable[Any]]
 
 
 class Step:
@@ -69,14 +70,15 @@ class Step:
         self._call = call
         self._made_from: tuple[Any, ...] = ()
 
-    def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> list[Any]:
-        """For each record its new values, or the text of what went wrong; called by the engine.
+    def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> Iterator[Any]:
+        """For each record its new values, or the text of what went wrong; called by the engine,
+        which takes them before it asks for the next: a function may fill one array each time.
 
         kinds: what the fields are. ConfigError where the step cannot take such fields.
         """
         self.check(kinds)
         fields = [Taken(*field) for field in kinds]
-        return [self._one(values, fields, words) for values, words in records]
+        return (self._one(values, fields, words) for values, words in records)
 
     def chosen(self, seen: Kinds) -> list[str]:
         """Names of the fields that it takes, of those in sight where it stands; called by the
@@ -294,14 +296,10 @@ def _from_engine(name: str, value: Any) -> Any:
 def _to_engine(name: str, value: Any) -> Any:
     if isinstance(value, (str, bytes)):
         return value
-    if hasattr(value, "detach"):  # a tensor of torch
-        value = value.detach().cpu().numpy()
-    elif hasattr(value, "getbands"):  # a picture of Pillow
+    if hasattr(value, "getbands"):  # an image of Pillow
         value = np.atleast_3d(np.asarray(value)).transpose(2, 0, 1)
-    # ascontiguousarray() would make an array of one element out of a scalar.
-    array = np.asarray(value)
+    array = plain_array(value)
     if array.dtype.name not in _core.DType.__members__:
         raise TypeError(f"{name} is {type(value).__name__} of dtype {array.dtype}, not of numbers")
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    # ascontiguousarray() would make an array of one element out of a scalar.
     return array if array.flags.c_contiguous else array.copy(order="C")

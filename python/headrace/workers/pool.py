@@ -111,22 +111,22 @@ class Worker:
             raise _NOT_FOUND.error(
                 f"its process {self._how_it_ended()}", hint="what it printed says more"
             ) from None
-        if failure is None:
+        if not failure:
             return
-        if _NO_GUARD.id in failure:
+        if _NO_GUARD.id in failure[0]:
             raise _NO_GUARD.error(
                 f"{sys.argv[0] or 'the main script'} iterates over a loader with python_workers=",
                 hint="if __name__ == '__main__': around it, or in a function that is called there",
             )
         raise _NOT_FOUND.error(
-            failure, hint="define the steps in a module that can be imported, not at a prompt"
+            failure[0], hint="define the steps in a module that can be imported, not at a prompt"
         )
 
     def run(self, number: int, step: Step, records: list[Record], kinds: Kinds) -> list[Any]:
         """The step's results for the records."""
         try:
-            self._channel.send((number, records, kinds))
-            return list(self._channel.receive())
+            self._channel.send([(number, records, kinds)])
+            return self._channel.receive()
         except (EOFError, ConnectionError):
             self.broken = True
             raise _ENDED.error(
@@ -194,7 +194,7 @@ class Pool:
         self._messages = 0
         self._records = 0
 
-    def runner(self, step: Step) -> Callable[[list[Record], Kinds], list[Any]]:
+    def runner(self, step: Step) -> Callable[[list[Record], Kinds], Iterable[Any]]:
         """What the engine calls for the step. ConfigError where the step cannot be pickled."""
         known = [number for number, each in enumerate(self._steps) if each is step]
         if not known:
@@ -237,7 +237,7 @@ class Pool:
             setup.close()
         return started
 
-    def _run(self, number: int, records: list[Record], kinds: Kinds) -> list[Any]:
+    def _run(self, number: int, records: list[Record], kinds: Kinds) -> Iterable[Any]:
         step = self._steps[number]
         step.check(kinds)
         if not all(map(can_be_read, records[0][0])):

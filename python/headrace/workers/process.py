@@ -38,13 +38,13 @@ def main(end: int, lifeline: int) -> None:
     try:
         steps = _prepared(setup)
     except BaseException as failure:
-        channel.send(describe(failure))
+        channel.send([describe(failure)])
         return
     setup.close()
-    channel.send(None)
+    channel.send([])
     while True:
         try:
-            number, records, kinds = channel.receive()
+            ((number, records, kinds),) = channel.receive()
         except EOFError:
             return
         channel.send(steps[number].run(records, kinds))

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between two processes: arrays in shared memory, and a socket that says where.
 
-The memory is a memfd that crosses the socket as a descriptor: it has no name, so nothing is left
-over whoever is killed. A block holds one message at a time and grows to the largest one.
+A message is a sequence of parts, each of which is written before the next is made. The memory is
+a memfd that crosses the socket as a descriptor: it has no name, so nothing is left over whoever is
+killed. A block holds one message at a time and grows to the largest one.
 """
 
 from __future__ import annotations
 
 import fcntl
+import io
 import mmap
 import os
 import pickle
 import socket
 import struct
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
 _ALIGNMENT = 64
 _GROWTH = 1 << 16  # bytes that a block grows by at least
 _IN_PLACE = 512  # bytes; smaller arrays are not worth an entry of their own
-_FRAME = struct.Struct("<QQQ")  # arrays, where their table stands, bytes of the pickle after it
+_FRAME = struct.Struct("<QQQ")  # arrays, where their table stands, bytes of the pickles after it
 
 
 class Block:
@@ -53,46 +56,51 @@ class Block:
             os.close(self.descriptor)
         self.descriptor = -1
 
-    def write(self, message: Any) -> bytes:
+    def write(self, parts: Iterable[Any]) -> bytes:
         """Puts a message in; returns the frame that tells the reader."""
-        arrays: list[memoryview] = []
+        sizes: list[int] = []
+        heads: list[bytes] = []
+        end = 0
 
         def apart(buffer: pickle.PickleBuffer) -> bool:
+            nonlocal end
             raw = buffer.raw()
             if raw.nbytes < _IN_PLACE:
                 return True
-            arrays.append(raw)
+            self.memory(end + raw.nbytes)[end : end + raw.nbytes] = raw
+            sizes.append(raw.nbytes)
+            end += _aligned(raw.nbytes)
             return False
 
-        head = pickle.dumps(message, protocol=5, buffer_callback=apart)
-        sizes = [array.nbytes for array in arrays]
-        places = _places(sizes)
-        table = struct.pack(f"<{len(sizes)}Q", *sizes)
-        memory = self.memory(places[-1] + len(table) + len(head))
-        for place, array in zip(places, arrays, strict=False):
-            memory[place : place + array.nbytes] = array
-        end = places[-1] + len(table)
-        memory[places[-1] : end] = table
-        memory[end : end + len(head)] = head
-        return _FRAME.pack(len(sizes), places[-1], len(head))
+        for part in parts:
+            heads.append(pickle.dumps(part, protocol=5, buffer_callback=apart))
+        tail = struct.pack(f"<{len(sizes)}Q", *sizes) + b"".join(heads)
+        if tail:
+            self.memory(end + len(tail))[end : end + len(tail)] = tail
+        return _FRAME.pack(len(sizes), end, sum(map(len, heads)))
 
-    def read(self, frame: bytes) -> Any:
-        """The message of a frame; its arrays are copies, which may be kept and written to."""
-        count, table, head = _FRAME.unpack(frame)
+    def read(self, frame: bytes) -> list[Any]:
+        """The parts of a frame; their arrays are copies, which may be kept and written to."""
+        count, table, extent = _FRAME.unpack(frame)
         begin = table + 8 * count
-        memory = self.memory(begin + head)
+        memory = self.memory(begin + extent)
         sizes = struct.unpack_from(f"<{count}Q", memory, table)
-        arrays = [
-            bytearray(memory[place : place + size])
-            for place, size in zip(_places(sizes), sizes, strict=False)
-        ]
-        return pickle.loads(memory[begin : begin + head], buffers=arrays)
+        places = accumulate(map(_aligned, sizes), initial=0)
+        arrays = iter(
+            [
+                bytearray(memory[place : place + size])
+                for place, size in zip(places, sizes, strict=False)
+            ]
+        )
+        heads = io.BytesIO(memory[begin : begin + extent])
+        parts = []
+        while heads.tell() < extent:
+            parts.append(pickle.load(heads, buffers=arrays))
+        return parts
 
 
-def _places(sizes: Any) -> list[int]:
-    """Where arrays of these sizes begin, and where the last one ends, aligned."""
-    rounded = (-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)
-    return list(accumulate(rounded, initial=0))
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 class Channel:
@@ -103,11 +111,11 @@ class Channel:
         self._outgoing = outgoing
         self._incoming = incoming
 
-    def send(self, message: Any) -> None:
+    def send(self, parts: Iterable[Any]) -> None:
         """Raises ConnectionError when nobody is there any more."""
-        self._socket.send(self._outgoing.write(message))
+        self._socket.send(self._outgoing.write(parts))
 
-    def receive(self) -> Any:
+    def receive(self) -> list[Any]:
         """Waits; raises EOFError when the other side has ended."""
         try:
             frame = self._socket.recv(_FRAME.size)

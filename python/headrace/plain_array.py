@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays and tensors of any library as arrays of NumPy, with nothing dropped on the way.
+
+>>> import numpy as np
+>>> plain_array(np.arange(3, dtype=">i4")).dtype.isnative
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
+    """``value`` as an array in the machine's byte order; options: of ``numpy.asarray``.
+
+    TypeError or ValueError, which say the way out, where NumPy has no such dtype (bfloat16), would
+    drop the mask of a masked array, or cannot make an array of it.
+    """
+    if hasattr(value, "detach"):  # a tensor of torch
+        if str(value.dtype) == "torch.bfloat16":
+            raise TypeError("bfloat16, which NumPy does not have: return .float() of it")
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ma.MaskedArray):
+        if is_masked(value):
+            hidden = np.ma.count_masked(value)
+            raise ValueError(
+                f"{hidden:,} of {value.size:,} values are masked, and would be delivered: "
+                ".filled(value) says what they become"
+            )
+        value = value.data
+    array = np.asarray(value, **options)
+    if array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder("="))
+
+
+def is_masked(value: Any) -> bool:
+    """Whether it is a masked array of NumPy's with a value that is masked."""
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
