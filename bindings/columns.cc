@@ -91,10 +91,13 @@ void bind_columns(nb::module_& module) {
           "outside: and they may lead out of it.")
       .def(
           "add_texts",
-          [](ColumnList& self, std::string name, std::vector<std::string> values) {
+          [](ColumnList& self, std::string name, std::vector<std::string> values,
+             const std::optional<std::string>& kind) {
             self.columns.push_back({std::move(name), TextColumn{std::move(values)}});
+            if (kind) self.columns.back().kind = kind_from_name(*kind);
           },
-          nb::arg("name"), nb::arg("values"))
+          nb::arg("name"), nb::arg("values"), nb::arg("kind") = nb::none(),
+          "Strings. kind: text or label; default, by the name.")
       .def(
           "source",
           [](ColumnList& self, const std::string& title) {

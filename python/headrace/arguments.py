@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import declare, nearest
+from headrace.plain_array import is_masked, plain_array
 
 BAD_VALUE = declare(
     "HR0160",
@@ -43,8 +44,10 @@ def seed(value: Any) -> int:
 def numbers(name: str, values: Any) -> list[float]:
     """A sequence of real numbers: a list, an array, a tensor."""
     try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
+        array = plain_array(values)
+    except (TypeError, ValueError) as failure:
+        if is_masked(values):
+            raise BAD_VALUE.error(f"{name}: {failure}") from None
         array = np.empty((), object)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise BAD_VALUE.error(f"{name} must be a list of numbers (got {_shortened(values)})")

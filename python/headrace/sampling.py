@@ -20,6 +20,7 @@ import numpy as np
 
 from headrace import _core, arguments
 from headrace.errors import declare
+from headrace.plain_array import is_masked, plain_array
 
 _NOT_INDICES = declare(
     "HR0150",
@@ -102,8 +103,9 @@ class buckets(Sampling):
     again: with 100 of them padding takes a twentieth of what it takes of random batches. What is
     left at the end of an epoch is a random rest.
 
-    lengths: one number a record, or the name of an integer field, or of a field of sounds, whose
-    headers are read once then (``source.lengths(name)`` gives them, to be kept).
+    lengths: one number a record, which need not be whole (seconds), or the name of an integer
+    field, or of a field of sounds, whose headers are read once then (``source.lengths(name)``
+    gives them, to be kept).
     batch_size: the loader's, of all ranks together.
 
     >>> buckets([3, 1, 2], batch_size=2)
@@ -125,7 +127,7 @@ class buckets(Sampling):
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         named = isinstance(self.lengths, str)
-        lengths = _whole_numbers(source.lengths(self.lengths) if named else self.lengths, source)
+        lengths, _ = _in_parts(source.lengths(self.lengths) if named else self.lengths, source)
         return _core.buckets(lengths, self.batch_size, self.pool)
 
 
@@ -138,8 +140,8 @@ class budget(Sampling):
     batch k has is the same in every epoch, so every epoch has as many batches, on all ranks. The
     loader is given no batch_size.
 
-    lengths: one number a record, or the name of an integer field, or of a field of sounds, whose
-    headers are read once then.
+    lengths: one number a record, which need not be whole (seconds), or the name of an integer
+    field, or of a field of sounds, whose headers are read once then.
     total: of all ranks together, in the unit of the lengths; of a field of sounds in seconds.
 
     ConfigError HR0725 where one record alone is longer than ``total``.
@@ -166,25 +168,43 @@ class budget(Sampling):
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         if isinstance(self.lengths, str):
             seconds = source.durations(self.lengths)  # of anything but sounds its numbers
-            is_whole = seconds.dtype.kind in "iu"
-            parts = 1 if is_whole else 1_000_000
-            lengths = np.ceil(seconds * parts).astype(np.int64).tolist()
+            lengths, parts = _in_parts(seconds, source)
         else:
-            parts, lengths = 1, _whole_numbers(self.lengths, source)
+            lengths, parts = _in_parts(self.lengths, source)
         total = min(max(1, int(self.total * parts)), arguments.INT64)
         return _core.within_budget(lengths, total, self.num_buckets, parts)
 
 
-def _whole_numbers(lengths: Any, source: Records) -> list[int]:
-    lengths = np.asarray(lengths)
-    if lengths.shape != (len(source),) or lengths.dtype.kind not in "iu":
+_MICROSECONDS = 1_000_000  # parts of a unit, of lengths that are no integers
+
+
+def _in_parts(lengths: Any, source: Records) -> tuple[list[int], int]:
+    """Lengths as integers, rounded up, and how many of these are one of their units."""
+    array = _array_of("lengths", lengths)
+    if array is None or array.shape != (len(source),) or array.dtype.kind not in "iuf":
+        given = type(lengths).__name__ if array is None else f"{array.dtype} of shape {array.shape}"
         raise _NOT_INDICES.error(
-            f"lengths are {lengths.dtype} of shape {lengths.shape}, the source has "
-            f"{len(source)} records",
-            hint="give one integer a record",
+            f"lengths are {given}, the source has {len(source)} records",
+            hint="give one number a record",
         )
-    numbers: list[int] = lengths.astype(np.int64).tolist()
-    return numbers
+    if array.dtype.kind != "f":
+        whole: list[int] = array.astype(np.int64).tolist()
+        return whole, 1
+    seconds = array.astype(np.float64)
+    if not (np.isfinite(seconds) & (np.abs(seconds) < 1e12)).all():
+        raise _NOT_INDICES.error("lengths must be finite numbers")
+    parts: list[int] = np.ceil(seconds * _MICROSECONDS).astype(np.int64).tolist()
+    return parts, _MICROSECONDS
+
+
+def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
+    """What is given as an array; None where it is none. ConfigError where values are masked."""
+    try:
+        return plain_array(given)
+    except (TypeError, ValueError) as failure:
+        if is_masked(given):
+            raise _NOT_INDICES.error(f"{what}: {failure}") from None
+        return None
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -212,11 +232,8 @@ def _draws(draws: Any, source: Records) -> int:
 
 def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Record indices as int64, negative ones counted from the end; checks that they are inside."""
-    try:
-        array = np.asarray(given)
-    except (TypeError, ValueError):
-        array = np.empty(())
-    if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
+    array = _array_of("record indices", given)
+    if array is None or array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise _NOT_INDICES.error(
             f"expected a one-dimensional array of record indices, got {type(given).__name__}",
             hint="hr.sampling.weighted(...), hr.sampling.balanced('label'), or a list of integers",

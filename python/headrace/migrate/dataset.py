@@ -25,8 +25,10 @@ from headrace.migrate.originals import (
 )
 from headrace.sources import Source, records, subset
 from headrace.sources import open as open_source
-from headrace.sources.columns import array_of, is_picture_path
-from headrace.sources.objects import is_integer, is_picture
+from headrace.sources.columns import array_of
+from headrace.sources.media_paths import is_media_path
+from headrace.sources.pictures import is_picture
+from headrace.sources.values import is_integer
 
 REFUSED = declare(
     "HR0834",
@@ -157,7 +159,7 @@ def _folder(dataset: Any, _: Told) -> Dataset:
     if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
         raise NoFormat("it has a loader= of its own")
     paths = [os.fspath(path) for path, _ in dataset.samples]
-    others = sorted({os.path.splitext(path)[1] for path in paths if not is_picture_path(path)})
+    others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:
         raise NoFormat(f"files of {', '.join(others)}, for which Headrace has no decoder")
     return _pictures(dataset, _labelled(paths, [label for _, label in dataset.samples], dataset))

@@ -13,7 +13,8 @@ import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headrace.sources.objects import is_integer, is_picture
+from headrace.sources.pictures import is_picture
+from headrace.sources.values import is_integer
 
 
 class OtherForm(Exception):

@@ -9,74 +9,107 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import _core
 from headrace.errors import declare
+from headrace.plain_array import plain_array
+from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_media_path
 from headrace.sources.source import Source, listed_kinds
 
-_NOT_A_COLUMN = declare(
+NOT_A_COLUMN = declare(
     "HR0156",
     "config",
     "not a column",
     "records() takes columns: lists of paths, lists of strings, and arrays or tensors of numbers "
     "whose first axis is the record.",
 )
-_FILES = ("image", "images", "mask", "masks", "audio", "video")
 
 
 def records(*, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
-    A column is a list of paths (pathlib's, strings that end as pictures do, any strings named
-    ``image`` or ``mask``), an array or tensor whose first axis is the record, or a list of strings;
-    strings named ``label`` become classes.
-    Arrays are not copied. kinds: what columns mean, where their names do not say it; see
-    ``Source.with_kinds``. ConfigError when lengths differ.
+    A column is a list of paths (pathlib's, strings that all end as images, audio or video do, any
+    strings named ``image`` or ``mask``), an array or tensor whose first axis is the record, or a
+    list of strings; strings named ``label`` become classes.
+    Arrays are not copied, unless their byte order is another machine's. kinds: what columns mean,
+    where their names do not say it; see ``Source.with_kinds``. Strings are "text", "label", or
+    paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ.
     """
+    said = listed_kinds(kinds)
     columns = _core.ColumnList()
     for name, values in fields.items():
-        if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
-            raise _NOT_A_COLUMN.error(
-                f"{name} is a {type(values).__name__}, which has no len() and [i]",
-                hint=f"{name}=sorted(...) or list(...) of it",
+        add_column(columns, name, values, (kinds or {}).get(name, ""))
+    return Source(_core.with_evident_kinds(columns.source(), said))
+
+
+def add_column(columns: _core.ColumnList, name: str, values: Any, said: str = "") -> None:
+    """Adds a column of paths, strings or numbers; said: its kind, where it is given."""
+    if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+        raise NOT_A_COLUMN.error(
+            f"{name} is a {type(values).__name__}, which has no len() and [i]",
+            hint=f"{name}=sorted(...) or list(...) of it",
+        )
+    if hasattr(values, "iloc"):  # of pandas, whose [0] is a row's name
+        values = values.to_numpy()
+    first = values[0] if len(values) else None
+    if not isinstance(first, (str, os.PathLike)):
+        array = array_of(name, values)
+        columns.add_array(name, array, array)
+        return
+    strings = _strings(name, values)
+    if said in ("text", "label") or (not said and name == "label"):
+        columns.add_texts(name, strings, said or None)
+    elif said in MEDIA_KINDS or (not said and _are_files(name, first, strings)):
+        columns.add_paths(name, strings)
+    else:
+        columns.add_texts(name, strings)
+
+
+def _strings(name: str, values: Sequence[Any]) -> list[str]:
+    for record, value in enumerate(values):
+        if not isinstance(value, (str, os.PathLike)):
+            raise NOT_A_COLUMN.error(
+                f"{name} of record {record} is {value!r}, and record 0 has {values[0]!r}",
+                hint="each record needs its string; a missing text is an empty one",
             )
-        first = values[0] if len(values) else None
-        as_file = isinstance(first, str) and (name in _FILES or is_picture_path(first))
-        if as_file or isinstance(first, os.PathLike):
-            columns.add_paths(name, [os.fspath(path) for path in values])
-        elif isinstance(first, str):
-            columns.add_texts(name, [str(text) for text in values])
-        else:
-            array = array_of(name, values)
-            columns.add_array(name, array, array)
-    return Source(_core.with_evident_kinds(columns.source(), listed_kinds(kinds)))
+    return [str(os.fspath(value)) for value in values]
 
 
-def is_picture_path(path: str) -> bool:
-    """Whether a path ends as those of pictures, sounds or videos do."""
-    codecs = [
-        *_core.codecs().values(),
-        *_core.audio_codecs().values(),
-        *_core.video_containers().values(),
-    ]
-    suffixes = {suffix for codec in codecs for suffix in codec["suffixes"]}
-    return os.path.splitext(path)[1].lower() in suffixes
+def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
+    """Whether strings are paths. ConfigError where some look like it, the first among them."""
+    if name in FILE_FIELDS or isinstance(first, os.PathLike):
+        return True
+    if not is_media_path(first):
+        return False
+    for record, text in enumerate(strings):
+        if not is_media_path(text):
+            raise NOT_A_COLUMN.error(
+                f"{name} begins with {first!r}, which may be a file, and record {record} has "
+                f"{text[:60]!r}",
+                hint=f'kinds={{"{name}": "text"}} or "image"',
+            )
+    return True
 
 
 def array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
     """A column of numbers as a dense array. ConfigError where it is none."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
     try:
-        array = np.ascontiguousarray(values)
-    except ValueError:
+        array = np.ascontiguousarray(plain_array(values))
+    except (TypeError, ValueError) as failure:
+        text = str(failure)
+        if "inhomogeneous" not in text:  # NumPy's word for what has no shape
+            raise NOT_A_COLUMN.error(f"{name}: {text}") from None
         array = np.empty(0, object)
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:
-        raise _NOT_A_COLUMN.error(
+        times = array.dtype.kind in "Mm"
+        raise NOT_A_COLUMN.error(
             f"{name} is {type(values).__name__} of {array.dtype}",
-            hint="records of unequal shape: hr.open(a list of dictionaries)",
+            hint='.astype("int64") of it are numbers'
+            if times
+            else "records of unequal shape: hr.open(a list of dictionaries)",
         )
     return array

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,9 +21,10 @@ from headrace.sources.source import Source, listed_kinds
 def concat(*sources: Any) -> Source:
     """The records of all sources, one after the other.
 
-    sources: what ``open`` takes; they must have the same fields and classes. ConfigError HR0496.
+    sources: what ``open`` takes, or one list of it; they must have the same fields and classes.
+    ConfigError HR0496.
     """
-    opened = [open(source) for source in sources]
+    opened = _opened(sources)
     return Source(_core.concat([source.engine for source in opened]), made_of=opened)
 
 
@@ -31,17 +33,39 @@ def mix(
 ) -> Source:
     """Records of several sources in given proportions, evenly spread, also when they are shuffled.
 
+    sources: what ``open`` takes, or one list of it.
     weights: one for each source, positive, not necessarily adding up to one; default: equal.
     size: records of an epoch; default, as many as it takes for every record to come at least once.
     A source that runs out begins anew: all its records come again before any comes a third time.
     Of one that is drawn less often than it has records, `seed` decides which part is in the mix.
     ConfigError HR0496, HR0497.
     """
-    opened = [open(source) for source in sources]
+    opened = _opened(sources)
     shares = [1.0] * len(opened) if weights is None else arguments.numbers("weights", weights)
     records = 0 if size is None else arguments.integer("size", size, 1)
     mixed = _core.mix([source.engine for source in opened], shares, records, arguments.seed(seed))
     return Source(mixed, made_of=opened)
+
+
+def _opened(sources: Sequence[Any]) -> list[Source]:
+    """Of one list of sources each of them, as torch's ConcatDataset takes them."""
+    if len(sources) == 1 and isinstance(sources[0], (list, tuple)) and _are_sources(sources[0]):
+        sources = sources[0]
+    return [open(source) for source in sources]
+
+
+def _are_sources(values: Sequence[Any]) -> bool:
+    """Whether each value is something to be opened, and none a record."""
+    return all(
+        isinstance(value, (str, os.PathLike, Source))
+        or (
+            hasattr(value, "__len__")
+            and hasattr(value, "__getitem__")
+            and not isinstance(value, (Mapping, tuple, bytes))
+            and not hasattr(value, "dtype")
+        )
+        for value in values
+    )
 
 
 def kfold(

@@ -1,33 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources over Python objects: a list, a torch Dataset, anything with ``len()`` and ``[i]``.
 
-What record 0 holds decides the fields; pictures have a fixed shape where those of the first, the
+What record 0 holds decides the fields; images have a fixed shape where those of the first, the
 middle and the last record agree. Dictionaries and namedtuples name them; the values of a
 plain tuple are called image (or data), label, and so on, or as ``names=`` says. ``kinds=`` says
 what they mean, where the name does not. The engine reads on its one Python thread, many records for
-each time that it takes the GIL.
+each time that it takes the GIL, and takes each record before it asks for the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare
+from headrace.errors import Error, declare
+from headrace.sources.media_paths import FILE_FIELDS, kind_by_suffix
+from headrace.sources.own_labels import changes_labels, own_labels
+from headrace.sources.pictures import PictureForm, is_over, picture_form
 from headrace.sources.source import Source, listed_kinds
-from headrace.steps import describe
-
-_UNKNOWN_VALUE = declare(
-    "HR0614",
-    "config",
-    "a record that has no fields",
-    "Record 0 of a Python object decides the fields. It may be a dictionary, a tuple or one value; "
-    "values may be integers, floats, strings, bytes, pictures of Pillow, and arrays or tensors of "
-    "numbers. Anything else must be turned into one of these by the object.",
+from headrace.sources.values import (
+    UNKNOWN_VALUE,
+    crossing,
+    is_plain,
+    kind_of,
+    named_values,
+    of_dtype,
+    whole_number,
 )
+from headrace.steps import describe
 
 _WHICH_IS_WHICH = declare(
     "HR0681",
@@ -38,21 +42,6 @@ _WHICH_IS_WHICH = declare(
     'first must move it too: names=("image", "mask"), or a Dataset that returns dictionaries. '
     'Names other than image and mask need kinds={"depth": "tensor"} beside them.',
 )
-_WIDE_PICTURE = declare(
-    "HR0685",
-    "config",
-    "a picture that no dtype of pictures holds",
-    "Pictures are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
-    "the third. A Pillow picture of mode I, or an array of another dtype with values below 0, "
-    "above 255 or between whole numbers, would be clipped or wrapped, so it is refused. Convert it "
-    "in the object, or return it as an array under another name than image or mask: it is then a "
-    "tensor, and keeps its dtype.",
-)
-_NARROW = "convert it in the object, or return an array under another name: a tensor"
-
-_PICTURES = ("image", "mask")  # fields of these names
-_DTYPES = ("uint8", "uint16", "float32", "float16")  # of pictures
-_WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
 
 
 def source_from_object(
@@ -62,25 +51,27 @@ def source_from_object(
     classes: Sequence[str] = (),
     names: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
+    labels: Any = None,
 ) -> Source:
     """A source over ``records``.
 
     names: of the values, where records are plain tuples. kinds: what fields mean, see
     ``Source.with_kinds``. shapes: of fields whose records differ in shape, with -1 for the axes
     that do: ``shapes={"boxes": (-1, 4)}``. classes: names of the labels; default, the object's own.
+    labels: of all records, so that balanced sampling and stratified splits read none; a record
+    that has another label is a bad record.
     """
-    reader = ObjectReader(records, shapes or {}, tuple(names), kinds or {})
-    labels = list(classes) or [str(name) for name in getattr(records, "classes", [])]
+    reader = ObjectReader(records, shapes or {}, tuple(names), kinds or {}, labels)
+    own = [] if changes_labels(records) else getattr(records, "classes", [])
+    class_names = list(classes) or [str(name) for name in own]
     described = type(records).__name__
     text = repr((type(records).__qualname__, len(records), reader.kinds))
-    import hashlib
-
     fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     description = f"{described} ({len(records):,} records)"
     engine = _core.python_source(
-        reader, len(records), list(reader.fields), labels, fingerprint, description
+        reader, len(records), list(reader.fields), class_names, fingerprint, description
     )
-    return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
+    return Source(_core.with_evident_kinds(engine, listed_kinds(reader.files | dict(kinds or {}))))
 
 
 class ObjectReader:
@@ -92,18 +83,37 @@ class ObjectReader:
         shapes: Mapping[str, Sequence[int]],
         names: tuple[str, ...] = (),
         said: Mapping[str, str] | None = None,
+        labels: Any = None,
     ) -> None:
         self.records = records
         self.names = names
         said = said or {}
         first = self._first() if len(records) else {}
-        self.kinds = {name: _kind_of(name, v, said.get(name, "")) for name, v in first.items()}
-        self.fields = []
-        values = {name: _crossing(kind, first[name]) for name, kind in self.kinds.items()}
+        self.kinds = {name: kind_of(name, v, said.get(name, "")) for name, v in first.items()}
+        self.labels = _listed_labels(labels, self.kinds, len(records))
+        self.forms: dict[str, PictureForm] = {}
+        self.files = {  # fields of paths: what their files hold
+            name: FILE_FIELDS.get(name) or kind_by_suffix(first[name])
+            for name, kind in self.kinds.items()
+            if kind == "file" and name not in said
+        }
+        others = self._middle_and_last() if "picture" in self.kinds.values() else []
+        for name, kind in self.kinds.items():
+            if kind == "picture":
+                seen = [first[name], *(other[name] for other in others if name in other)]
+                self.forms[name] = picture_form(
+                    name,
+                    seen[:1] if name in shapes else seen,
+                    shapes.get(name),
+                    is_said=name in said,
+                    is_mask=(said.get(name) or name) == "mask",
+                )
+        values = {name: self._at_first(name, value) for name, value in first.items()}
         planes = {values[n].shape[1:] for n, kind in self.kinds.items() if kind == "picture"}
+        self.fields = []
         for name, kind in self.kinds.items():
             shape = shapes.get(name)
-            if kind == "picture" and shape is None and self._are_like(name, values[name].shape):
+            if kind == "picture" and shape is None and self._are_like(name, values[name], others):
                 shape = values[name].shape
             meaning = said.get(name) or _meaning(name, kind, values[name], planes)
             self.fields.append(_field(name, kind, meaning, values[name], shape))
@@ -111,7 +121,7 @@ class ObjectReader:
     def _first(self) -> dict[str, Any]:
         """Record 0. ConfigError where nobody can know which of its values is which."""
         record = self.records[0]
-        if not _is_plain(record):
+        if not is_plain(record):
             if self.names:
                 raise _WHICH_IS_WHICH.error(
                     f"names= is for plain tuples, and record 0 is a {type(record).__name__}",
@@ -122,7 +132,7 @@ class ObjectReader:
             raise _WHICH_IS_WHICH.error(
                 f"names= has {len(self.names)} names, record 0 has {len(record)} values"
             )
-        spatial = [n for n, v in named_values(record).items() if _is_over(v, record[0])]
+        spatial = [n for n, v in named_values(record).items() if is_over(v, record[0])]
         if not self.names and len(spatial) > 1:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them pictures "
@@ -132,126 +142,109 @@ class ObjectReader:
             )
         return named_values(record, self.names)
 
-    def _are_like(self, name: str, shape: tuple[int, ...]) -> bool:
-        """Whether the middle and the last picture have record 0's shape: then all must."""
-        probes = {len(self.records) // 2, len(self.records) - 1}
+    def _middle_and_last(self) -> list[dict[str, Any]]:
+        """Records that are looked at, beside the first; without those that cannot be read."""
+        found = []
+        for index in sorted({len(self.records) // 2, len(self.records) - 1} - {0}):
+            try:
+                found.append(named_values(self.records[index], self.names))
+            except Exception:  # a bad record is found, and named, when its turn comes
+                found.append({})
+        return found
+
+    def _crossing(self, name: str, value: Any) -> Any:
+        return crossing(self.kinds[name], name, value, self.forms.get(name, PictureForm()))
+
+    def _at_first(self, name: str, value: Any) -> Any:
+        """Record 0's value. ConfigError where it cannot cross."""
         try:
-            return all(
-                _crossing("picture", named_values(self.records[i], self.names)[name]).shape == shape
-                for i in probes
-            )
-        except Exception:  # a bad record is found, and named, when its turn comes
+            return self._crossing(name, value)
+        except Error:
+            raise
+        except (TypeError, ValueError, OSError) as failure:
+            raise UNKNOWN_VALUE.error(f"{name} of record 0: {failure}") from failure
+
+    def _are_like(self, name: str, first: Any, others: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the middle and the last picture have record 0's shape: then all must."""
+        try:
+            return all(self._crossing(name, other[name]).shape == first.shape for other in others)
+        except Exception:  # as above
             return False
 
-    def read(self, indices: list[int], wanted: list[bool]) -> list[Any]:
-        """For each index the values by field (None where not wanted), or what went wrong."""
-        return [self._read_one(index, wanted) for index in indices]
+    def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
+        """For each index the values by field (None where not wanted), or what went wrong. Each is
+        taken before the next is asked for: an object may fill one array anew each time."""
+        return (self._read_one(index, wanted) for index in indices)
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         try:
             values = named_values(self.records[index], self.names)
             out: list[Any] = []
             for field, asked in zip(self.fields, wanted, strict=True):
-                out.append(self._checked(field, values) if asked else None)
+                out.append(self._checked(field, index, values) if asked else None)
             return out
         except KeyboardInterrupt:
             raise
         except BaseException as failure:
             return describe(failure)
 
-    def _checked(self, field: _core.Field, values: Mapping[str, Any]) -> Any:
-        value = _crossing(self.kinds[field.name], values[field.name])
+    def _checked(self, field: _core.Field, index: int, values: Mapping[str, Any]) -> Any:
+        value = self._crossing(field.name, values[field.name])
         if isinstance(value, np.ndarray):
-            dtype = field.dtype
-            if value.dtype.name != dtype:
-                raise TypeError(f"{field.name} is {value.dtype.name}, record 0 had {dtype}")
-            fits = len(value.shape) == len(field.shape) and all(
-                want in (-1, have) for want, have in zip(field.shape, value.shape, strict=True)
-            )
-            if not fits:
-                raise ValueError(
-                    f"{field.name} has shape {value.shape}, record 0 says {field.shape}; "
-                    f"hr.open(..., shapes={{{field.name!r}: ...}}) with -1 leaves an axis open"
-                )
+            value = of_dtype(field.name, value, str(field.dtype))
+            _check_shape(field, value.shape)
+        elif field.name == "label" and self.labels is not None and value != self.labels[index]:
+            raise ValueError(f"label is {value}, and labels= says {self.labels[index]}")
         return value
 
     def key(self, index: int) -> str:
         return str(index)
 
     def integer_column(self, name: str) -> list[int]:
-        """From the object's own list of labels, else from every record."""
-        known = getattr(self.records, "targets", None) if name == "label" else None
-        if known is not None and len(known) == len(self.records):
-            return [int(value) for value in known]
+        """As ``labels=`` says, or from the object's own list of labels, else from every record."""
+        if name == "label":
+            known = own_labels(self.records) if self.labels is None else self.labels
+            if known is not None:
+                return known
         return [self._integer(i, name) for i in range(len(self.records))]
 
     def _integer(self, index: int, name: str) -> int:
         """-1 of a bad record, which says what is wrong with it when it is read."""
         try:
-            value = int(named_values(self.records[index], self.names)[name])
+            value = whole_number(name, named_values(self.records[index], self.names)[name])
         except Exception:
             return -1
         return value if -(1 << 63) <= value < 1 << 63 else -1
 
 
-def _is_plain(record: Any) -> bool:
-    """A tuple or list, whose values have no names."""
-    return isinstance(record, (tuple, list)) and not hasattr(record, "_fields")
+def _listed_labels(labels: Any, kinds: Mapping[str, str], records: int) -> list[int] | None:
+    if labels is None:
+        return None
+    if kinds.get("label") != "label" or len(labels) != records:
+        raise UNKNOWN_VALUE.error(
+            f"labels= has {len(labels):,} labels, and of {records:,} records "
+            f"{'each has one' if 'label' in kinds else 'none has a field label'}"
+        )
+    return [whole_number("labels=", label) for label in labels]
 
 
-def named_values(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    """A record's values by field name; names: of a plain tuple's."""
-    if names and _is_plain(record):
-        return dict(zip(names, record, strict=True))
-    if isinstance(record, Mapping):
-        return {str(name): value for name, value in record.items()}
-    if isinstance(record, tuple) and hasattr(record, "_fields"):
-        return dict(zip(record._fields, record, strict=True))
-    if not isinstance(record, (tuple, list)):
-        return {_first_name(record): record}
-    found = [_first_name(record[0])] if record else []
-    for value in record[1:]:
-        base = "label" if is_integer(value) else "image" if is_picture(value) else "data"
-        taken = sum(name.rstrip("0123456789") == base for name in found)
-        found.append(base if not taken else f"{base}{taken + 1}")
-    return dict(zip(found, record, strict=True))
-
-
-def _first_name(value: Any) -> str:
-    return "image" if is_picture(value) else "data"
-
-
-def is_picture(value: Any) -> bool:
-    """A picture of Pillow's, or an array that looks like one."""
-    if hasattr(value, "getbands"):
-        return True
-    shape, dtype = getattr(value, "shape", ()), str(getattr(value, "dtype", ""))
-    return len(shape) == 3 and dtype.endswith("uint8") and _channel_axis(shape) is not None
-
-
-def _is_wide_picture(value: Any, shape: Sequence[int], is_said: bool) -> bool:
-    """An array of samples that no byte holds; or, where somebody says so, of more channels."""
-    dtype = getattr(value, "dtype", None)  # NumPy's has a name, in whichever order its bytes are
-    name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
-    if name not in _DTYPES or len(shape) != 3:
-        return False
-    return _channel_axis(shape) is not None or (is_said and 1 <= shape[0] <= 16)
-
-
-def _plane(picture: Any) -> tuple[int, ...]:
-    """(H, W) of a picture."""
-    if hasattr(picture, "getbands"):
-        return (picture.height, picture.width)
-    shape = tuple(picture.shape)
-    return shape[:2] if _channel_axis(shape) == 2 else shape[1:]
-
-
-def _is_over(value: Any, picture: Any) -> bool:
-    """Whether it is a picture, or has a number for each pixel of one."""
-    if is_picture(value) or not is_picture(picture):
-        return is_picture(value)
-    shape = tuple(getattr(value, "shape", ()))
-    return len(shape) >= 2 and _plane(picture) in (shape[-2:], shape[:2])
+def _check_shape(field: _core.Field, shape: tuple[int, ...]) -> None:
+    """ValueError, with what to write, where a record's shape is not the field's."""
+    wanted = tuple(field.shape)
+    if len(shape) == len(wanted) and all(
+        want in (-1, have) for want, have in zip(wanted, shape, strict=True)
+    ):
+        return
+    what = f"{field.name} has shape {shape}, record 0 says {wanted}"
+    if len(shape) != len(wanted):
+        raise ValueError(f"{what}: another number of axes")
+    if field.is_picture and shape[0] != wanted[0]:
+        mode = "RGB" if 3 in (shape[0], wanted[0]) else "L"
+        raise ValueError(f'{what}: return .convert("{mode}") of every image of Pillow')
+    open_axes = tuple(
+        want if want == have else -1 for want, have in zip(wanted, shape, strict=True)
+    )
+    raise ValueError(f'{what}; hr.open(..., shapes={{"{field.name}": {open_axes}}}) allows both')
 
 
 def _meaning(name: str, kind: str, value: Any, planes: set[tuple[int, ...]]) -> str:
@@ -263,102 +256,6 @@ def _meaning(name: str, kind: str, value: Any, planes: set[tuple[int, ...]]) -> 
     return "tensor" if kind == "integer" else kind
 
 
-def _channel_axis(shape: Sequence[int]) -> int | None:
-    return 0 if shape[0] in (1, 3, 4) else 2 if shape[2] in (1, 3, 4) else None
-
-
-def is_integer(value: Any) -> bool:
-    """A number of Python's or NumPy's, or a tensor that holds just one."""
-    if isinstance(value, (bool, int, np.integer)):
-        return True
-    return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
-
-
-def _kind_of(name: str, value: Any, said: str = "") -> str:
-    """label, integer, text, encoded, bytes, picture or tensor: how its values cross."""
-    picture_kinds = _core.picture_kinds()
-    pictured = said in picture_kinds or (not said and name in _PICTURES)
-    if is_integer(value):
-        return "label" if (said or name) == "label" else "integer"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return "encoded" if pictured else "bytes"
-    if hasattr(value, "getbands") and said in ("", *picture_kinds):
-        return "picture"
-    shape = tuple(getattr(value, "shape", ()))
-    if pictured and (is_picture(value) or _is_wide_picture(value, shape, bool(said))):
-        return "picture"
-    plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
-    if plane and (said in picture_kinds or (not said and name == "mask")):
-        return "picture"
-    if isinstance(value, float) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
-        return "tensor"
-    if isinstance(value, (list, tuple)) and np.asarray(value).dtype.kind in "biuf":
-        return "tensor"
-    raise _UNKNOWN_VALUE.error(
-        f"{name} of record 0 is {type(value).__name__}",
-        hint="return an array, a tensor, a picture, an integer, text or bytes",
-    )
-
-
-def _crossing(kind: str, value: Any) -> Any:
-    """A value as the engine takes it: int, str, bytes or a dense array."""
-    if kind in ("label", "integer"):
-        return int(value)
-    if kind == "text":
-        return str(value)
-    if kind in ("encoded", "bytes"):
-        return bytes(value)
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    if kind == "picture":
-        return _picture(value)
-    return _native(np.asarray(value, order="C"))
-
-
-def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same values in the machine's order of bytes."""
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _picture(value: Any) -> np.ndarray[Any, Any]:
-    """(C, H, W) of a dtype of pictures. Pillow's pictures as ``convert("RGB")`` gives them, but
-    palettes, 16 bits and floats stay.
-
-    That drops alpha, and nothing else: what no dtype of pictures holds is refused.
-    """
-    mode = getattr(value, "mode", "")
-    if hasattr(value, "getbands") and mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
-        raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
-    if hasattr(value, "getbands") and mode not in ("L", "P", "RGB", *_WIDE_MODES):
-        value = value.convert("RGB")
-    array = _native(np.asarray(value))
-    if mode in _WIDE_MODES:
-        array = array.astype(_WIDE_MODES[mode])
-    if array.ndim == 2:
-        array = array[None]
-    elif _channel_axis(array.shape) == 2:
-        array = array.transpose(2, 0, 1)
-    if array.dtype.name not in _DTYPES:
-        array = _as_bytes(array)
-    return np.ascontiguousarray(array)
-
-
-def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The same values in uint8: class ids of a mask often come as int64. Others are refused."""
-    if array.dtype == np.uint8:
-        return array
-    with np.errstate(invalid="ignore"):  # NaN, which is not equal to anything
-        narrow = array.astype(np.uint8)
-    if not np.array_equal(narrow, array):
-        raise _WIDE_PICTURE.error(
-            f"a picture of {array.dtype} with values from {array.min()} to {array.max()}",
-            hint=_NARROW,
-        )
-    return narrow
-
-
 def _field(
     name: str, kind: str, meaning: str, value: Any, shape: Iterable[int] | None
 ) -> _core.Field:
@@ -367,8 +264,9 @@ def _field(
         return _core.make_field(
             name, "label" if kind == "label" else "tensor", dtypes["int64"], [], False
         )
-    if kind in ("text", "bytes"):
-        return _core.make_field(name, kind, dtypes["uint8"], [], False)
+    if kind in ("text", "bytes", "file"):
+        stored = "bytes" if kind == "file" else kind
+        return _core.make_field(name, stored, dtypes["uint8"], [], False)
     if kind == "encoded":
         return _core.make_field(name, meaning, dtypes["uint8"], [-1, -1, -1], True)
     if kind == "picture":
@@ -376,7 +274,7 @@ def _field(
         dtype = dtypes[value.dtype.name]
         return _core.make_field(name, meaning, dtype, list(shape or extents), False)
     if value.dtype.name not in dtypes:
-        raise _UNKNOWN_VALUE.error(
+        raise UNKNOWN_VALUE.error(
             f"{name} of record 0 has dtype {value.dtype}", hint="convert it in the object"
         )
     extents = list(value.shape) if shape is None else list(shape)

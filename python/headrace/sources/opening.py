@@ -16,8 +16,9 @@ from typing import Any
 
 from headrace import _core
 from headrace.errors import warn
-from headrace.sources.columns import is_picture_path
+from headrace.sources.media_paths import is_media_path
 from headrace.sources.source import NOT_A_SOURCE, Progress, Source, listed_kinds
+from headrace.sources.tables_in_memory import source_of_table, table_in_memory
 
 
 def open(
@@ -29,7 +30,8 @@ def open(
 ) -> Source:
     """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
 
-    path: also a pattern of several files ("train-*.tar") or a list of their paths.
+    path: also a pattern of several files ("train-*.tar") or a list of their paths; a DataFrame, a
+    dictionary of columns, or a list of (path, label).
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
     kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
     ``Source.with_kinds``.
@@ -59,6 +61,8 @@ def open(
         params.pop("format", None)
         engine = source_of_dataset(path, **params)
         return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
+    if (table := table_in_memory(path, kinds)) is not None:
+        return source_of_table(table, kinds=kinds, **params)
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
         from headrace.sources.objects import source_from_object
 
@@ -83,7 +87,7 @@ def _are_paths(values: Sequence[Any]) -> bool:
     if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
         return False
     first = os.fspath(values[0])
-    if is_picture_path(first):
+    if is_media_path(first):
         raise NOT_A_SOURCE.error(
             f"{type(values).__name__} of pictures' paths",
             hint="hr.records(image=[...], label=[...]) reads them",

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths of images, audio and video, as their names tell them.
+
+>>> kind_by_suffix("a/1.JPG"), kind_by_suffix("a/1.flac"), kind_by_suffix("a/1.txt")
+('image', 'audio', '')
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from headrace import _core
+
+# A path under these names is a file, whatever its suffix.
+FILE_FIELDS = {
+    "image": "image",
+    "images": "image",
+    "mask": "mask",
+    "masks": "mask",
+    "audio": "audio",
+    "video": "video",
+}
+MEDIA_KINDS = ("image", "mask", "audio", "video")
+
+
+@functools.cache
+def _suffixes() -> dict[str, str]:
+    registered = (
+        ("image", _core.codecs()),
+        ("audio", _core.audio_codecs()),
+        ("video", _core.video_containers()),
+    )
+    return {
+        suffix: kind
+        for kind, codecs in reversed(registered)  # a GIF is an image first
+        for codec in codecs.values()
+        for suffix in codec["suffixes"]
+    }
+
+
+def kind_by_suffix(path: Any) -> str:
+    """image, audio or video; empty where the suffix is of neither."""
+    return _suffixes().get(os.path.splitext(os.fspath(path))[1].lower(), "")
+
+
+def is_media_path(value: Any) -> bool:
+    """Whether it is a string or a path that ends as files of images, audio or video do."""
+    return isinstance(value, (str, os.PathLike)) and kind_by_suffix(value) != ""

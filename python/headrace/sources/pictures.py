@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures in Python: images of Pillow, and arrays whose channels come first or last.
+
+Axes of Pillow's images are known. Those of arrays are a property of the field: they come from the
+first, the middle and the last record together, else from ``shapes=``; where both orders still fit,
+1, 3 or 4 channels come first, and about others the user is asked.
+
+>>> import numpy as np
+>>> PictureForm(axis=2).pixels(np.zeros((5, 6, 3), np.uint8)).shape
+(3, 5, 6)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import declare
+from headrace.plain_array import plain_array
+
+_WIDE_PICTURE = declare(
+    "HR0685",
+    "config",
+    "a picture that no dtype of pictures holds",
+    "Pictures are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
+    "the third. A Pillow picture of mode I, or an array of another dtype with values below 0, "
+    "above 255 or between whole numbers, would be clipped or wrapped, so it is refused. Convert it "
+    "in the object, or return it as an array under another name than image or mask: it is then a "
+    "tensor, and keeps its dtype.",
+)
+_NARROW = "convert it in the object, or return an array under another name: a tensor"
+_WHICH_AXIS = declare(
+    "HR0615",
+    "config",
+    "an image whose channels may come first or last",
+    "Arrays are images of (C, H, W) or (H, W, C). Which it is follows from the shapes of the "
+    "field's first, middle and last record. Where all of these fit both, 1, 3 or 4 channels come "
+    "first; arrays of 2 or 5 to 16 channels, or of as many lines, that are 1, 3 or 4 wide, may be "
+    'either. shapes={"image": (C, H, W)} says it: a shape that the array has as it stands means '
+    "that channels come first. Images of Pillow and tv_tensors need no such word.",
+)
+
+_DTYPES = ("uint8", "uint16", "float32", "float16")
+_WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
+_KEPT_MODES = ("L", "P", "RGB", *_WIDE_MODES)  # all others become RGB
+_COUNTS = (1, 3, 4)  # of channels, unless somebody says that an array is an image
+_MOST_CHANNELS = 16
+
+
+def is_pillow(value: Any) -> bool:
+    return hasattr(value, "getbands")
+
+
+def is_picture(value: Any) -> bool:
+    """An image of Pillow's, or an array that looks like one."""
+    if is_pillow(value):
+        return True
+    dtype = str(getattr(value, "dtype", ""))
+    return dtype.endswith("uint8") and bool(_channel_axes(value, False))
+
+
+def can_be_picture(value: Any, is_said: bool) -> bool:
+    """The same of an array of samples that no byte holds; or, where it is said to be a picture, of
+    more channels."""
+    if is_picture(value):
+        return True
+    dtype = getattr(value, "dtype", None)  # NumPy's has a name, in whichever order its bytes are
+    name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+    return name in _DTYPES and bool(_channel_axes(value, is_said))
+
+
+def is_over(value: Any, picture: Any) -> bool:
+    """Whether it is a picture, or has a number for each pixel of one."""
+    if is_picture(value) or not is_picture(picture):
+        return is_picture(value)
+    shape = tuple(getattr(value, "shape", ()))
+    return len(shape) >= 2 and not _planes(picture).isdisjoint({shape[-2:], shape[:2]})
+
+
+def _planes(picture: Any) -> set[tuple[int, ...]]:
+    """(H, W) of a picture; two where its axes are not known."""
+    if is_pillow(picture):
+        return {(picture.height, picture.width)}
+    shape = tuple(picture.shape)
+    return {shape[:2] if axis else shape[1:] for axis in _channel_axes(picture, False)}
+
+
+def _channel_axes(value: Any, is_said: bool) -> set[int]:
+    """Where an array's channels may be: 0, 2, both, or nowhere."""
+    shape = tuple(getattr(value, "shape", ()))
+    if len(shape) != 3:
+        return set()
+    if type(value).__module__.endswith(".tv_tensors") or "tv_tensors." in type(value).__module__:
+        return {0}
+    first = 1 <= shape[0] <= _MOST_CHANNELS if is_said else shape[0] in _COUNTS
+    return {axis for axis, fits in ((0, first), (2, shape[2] in _COUNTS)) if fits}
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureForm:
+    """How the pictures of a field become (C, H, W)."""
+
+    axis: int | None = None  # of the channels in arrays; None: none was seen, each is for itself
+    rgb: bool = False  # grey images of Pillow become RGB, as the others of the field are
+
+    def pixels(self, value: Any) -> np.ndarray[Any, Any]:
+        """(C, H, W) of a dtype of pictures. Pillow's as ``convert("RGB")`` gives them, but
+        palettes, 16 bits and floats stay.
+
+        That drops alpha, and nothing else: what no dtype of pictures holds is refused.
+        """
+        array = self._pillow(value) if is_pillow(value) else self._array(value)
+        if array.dtype.name not in _DTYPES:
+            array = _as_bytes(array)
+        return np.ascontiguousarray(array)
+
+    def _pillow(self, image: Any) -> np.ndarray[Any, Any]:
+        mode = image.mode
+        if mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
+            raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
+        if mode not in _KEPT_MODES or (self.rgb and mode in ("L", "P")):
+            image = image.convert("RGB")
+        array = plain_array(image)
+        if mode in _WIDE_MODES:
+            array = array.astype(_WIDE_MODES[mode])
+        return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+
+    def _array(self, value: Any) -> np.ndarray[Any, Any]:
+        array = plain_array(value)
+        if array.ndim == 2:
+            return array[None]
+        axis = self.axis
+        if axis is None:
+            axes = _channel_axes(value, True)
+            if len(axes) > 1 and array.shape[0] not in _COUNTS:
+                raise ValueError(f"channels may come first or last in the shape {array.shape}")
+            axis = min(axes, default=0)
+        return array.transpose(2, 0, 1) if axis == 2 and array.ndim == 3 else array
+
+
+def picture_form(
+    name: str, seen: Sequence[Any], shape: Sequence[int] | None, *, is_said: bool, is_mask: bool
+) -> PictureForm:
+    """The form of a field, of which these pictures were seen, record 0's first.
+
+    shape: (C, H, W) where it is given. ConfigError HR0615 where nobody can know the axes.
+    """
+    images = [value for value in seen if is_pillow(value)]
+    rgb = shape[0] == 3 if shape else any(image.mode not in ("L", "P") for image in images)
+    arrays = [value for value in seen if len(getattr(value, "shape", ())) == 3]
+    form = PictureForm(rgb=rgb and not is_mask and not any(i.mode in _WIDE_MODES for i in images))
+    if not arrays:
+        return form
+    axes = {0, 2}
+    for value in arrays:
+        axes &= _channel_axes(value, is_said) or axes
+    if is_mask:  # ids of classes: one channel
+        axes = {a for a in axes if all(value.shape[a] == 1 for value in arrays)} or axes
+    if len(axes) == 2 and shape:
+        axes = {0} if _fits(arrays[0].shape, shape) else {2}
+    first = tuple(arrays[0].shape)
+    if len(axes) == 2 and first[0] not in _COUNTS:
+        last = (first[2], *first[:2])
+        raise _WHICH_AXIS.error(
+            f"{name} of record 0 has the shape {first}: its channels may come first or last",
+            hint=f'hr.open(..., shapes={{"{name}": {first}}}) if they come first, '
+            f"{last} if last; -1 for what differs between records",
+        )
+    return dataclasses.replace(form, axis=min(axes or _channel_axes(arrays[0], is_said), default=0))
+
+
+def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    return len(shape) == len(wanted) and all(
+        want in (-1, have) for want, have in zip(wanted, shape, strict=True)
+    )
+
+
+def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The same values in uint8: class ids of a mask often come as int64. Others are refused."""
+    if array.dtype == np.uint8:
+        return array
+    with np.errstate(invalid="ignore"):  # NaN, which is not equal to anything
+        narrow = array.astype(np.uint8)
+    if not np.array_equal(narrow, array):
+        raise _WIDE_PICTURE.error(
+            f"a picture of {array.dtype} with values from {array.min()} to {array.max()}",
+            hint=_NARROW,
+        )
+    return narrow

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that a program has in memory: a DataFrame, a dictionary of columns, pairs of path and
+label. Their columns are read by the engine, as those of a manifest are, not by Python.
+
+>>> table_in_memory([("a/1.jpg", "cat"), ("b/2.jpg", "dog")])
+{'image': ['a/1.jpg', 'b/2.jpg'], 'label': ['cat', 'dog']}
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.sources.columns import NOT_A_COLUMN, add_column
+from headrace.sources.media_paths import is_media_path, kind_by_suffix
+from headrace.sources.source import Source, listed_kinds
+
+_LABEL_HEADINGS = ("label", "labels", "class", "target", "category")  # as a manifest's
+
+
+def table_in_memory(value: Any, kinds: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+    """Columns by name; None of what is no table."""
+    if type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(
+        value, "columns"
+    ):
+        return _named_as_in_a_manifest({str(name): value[name] for name in value.columns})
+    if isinstance(value, Mapping):
+        columns = all(isinstance(name, str) and _is_column(c) for name, c in value.items())
+        return dict(value) if value and columns else None
+    if isinstance(value, (list, tuple)) and not kinds and _are_pairs(value):
+        paths, labels = zip(*value, strict=True)
+        return {kind_by_suffix(paths[0]) or "image": list(paths), "label": list(labels)}
+    return None
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, Mapping))
+
+
+def source_of_table(
+    table: Mapping[str, Any],
+    *,
+    kinds: Mapping[str, str] | None = None,
+    classes: Sequence[str] = (),
+    root: str | os.PathLike[str] = "",
+) -> Source:
+    """A source over the columns.
+
+    classes: names of the labels, in the order of their numbers; default, the labels' own, sorted.
+    root: the folder that paths are relative to; default, the current one.
+    """
+    said = listed_kinds(kinds)
+    columns = _core.ColumnList()
+    for name, values in table.items():
+        if root and len(values) and is_media_path(first_of(values)):
+            values = [os.path.join(root, value) for value in values]
+        if name == "label" and classes:
+            _add_labels(columns, list(values), list(classes))
+        else:
+            add_column(columns, name, values, (kinds or {}).get(name, ""))
+    return Source(_core.with_evident_kinds(columns.source(), said))
+
+
+def first_of(values: Any) -> Any:
+    return next(iter(values), None)
+
+
+def _add_labels(columns: _core.ColumnList, labels: list[Any], classes: list[str]) -> None:
+    import numpy as np
+
+    numbers = {name: number for number, name in enumerate(classes)}
+    known = [numbers.get(label, label) for label in labels]
+    for record, number in enumerate(known):
+        if isinstance(number, str) or not 0 <= number < len(classes):
+            raise NOT_A_COLUMN.error(
+                f"label of record {record} is {labels[record]!r}, which is not in classes="
+            )
+    array = np.asarray(known, np.int64)
+    columns.add_array("label", array, array, classes)
+
+
+def _are_pairs(values: Sequence[Any]) -> bool:
+    """Whether each value is a path and what may be its label."""
+    return bool(values) and all(
+        isinstance(value, (list, tuple))
+        and not hasattr(value, "_fields")
+        and len(value) == 2
+        and isinstance(value[0], (str, os.PathLike))
+        and is_media_path(value[0])
+        and isinstance(value[1], (str, int))
+        for value in values
+    )
+
+
+def _named_as_in_a_manifest(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The first column of paths is the image, one with a heading of labels the label."""
+    out: dict[str, Any] = {}
+    for heading, values in table.items():
+        first = first_of(values)
+        lower = heading.lower()
+        name = re.sub(r"\W+", "_", heading)
+        if is_media_path(first):
+            kind = "mask" if "mask" in lower else kind_by_suffix(first)
+            if kind not in out and kind not in table:
+                name = kind
+        elif lower in _LABEL_HEADINGS and not isinstance(first, float) and "label" not in out:
+            name = "label"
+        if name in out:
+            raise NOT_A_COLUMN.error(f"two columns would become the field {name!r}")
+        out[name] = values
+    return out

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a value of a Python record is, and how it becomes what the engine takes.
+
+>>> named_values(("a", 3))
+{'data': 'a', 'label': 3}
+>>> whole_number("age", 31.5)
+Traceback (most recent call last):
+    ...
+TypeError: age is 31.5 (float), and record 0 had an integer
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare
+from headrace.plain_array import plain_array
+from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, kind_by_suffix
+from headrace.sources.pictures import PictureForm, can_be_picture, is_picture, is_pillow
+
+UNKNOWN_VALUE = declare(
+    "HR0614",
+    "config",
+    "a record that has no fields",
+    "Record 0 of a Python object decides the fields. It may be a dictionary, a tuple or one value; "
+    "values may be integers, floats, strings, bytes, pathlib's paths of images, audio and video, "
+    "images of Pillow, and arrays or tensors of numbers. Anything else must be turned into one of "
+    "these by the object.",
+)
+
+
+def is_plain(record: Any) -> bool:
+    """A tuple or list, whose values have no names."""
+    return isinstance(record, (tuple, list)) and not hasattr(record, "_fields")
+
+
+def named_values(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
+    """A record's values by field name; names: of a plain tuple's."""
+    if names and is_plain(record):
+        return dict(zip(names, record, strict=True))
+    if isinstance(record, Mapping):
+        return {str(name): value for name, value in record.items()}
+    if isinstance(record, tuple) and hasattr(record, "_fields"):
+        return dict(zip(record._fields, record, strict=True))
+    if not isinstance(record, (tuple, list)):
+        return {_first_name(record): record}
+    found = [_first_name(record[0])] if record else []
+    for value in record[1:]:
+        base = "label" if is_integer(value) else "image" if is_picture(value) else "data"
+        taken = sum(name.rstrip("0123456789") == base for name in found)
+        found.append(base if not taken else f"{base}{taken + 1}")
+    return dict(zip(found, record, strict=True))
+
+
+def _first_name(value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return kind_by_suffix(value) or "data"
+    return "image" if is_picture(value) else "data"
+
+
+def is_integer(value: Any) -> bool:
+    """A number of Python's or NumPy's, or a tensor that holds just one."""
+    if isinstance(value, (bool, int, np.integer)):
+        return True
+    return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
+
+
+def kind_of(name: str, value: Any, said: str = "") -> str:
+    """label, integer, text, file, encoded, bytes, picture or tensor: how its values cross."""
+    picture_kinds = _core.picture_kinds()
+    pictured = said in picture_kinds or (not said and name in ("image", "mask"))
+    if is_integer(value):
+        return "label" if (said or name) == "label" else "integer"
+    if isinstance(value, (str, os.PathLike)):
+        return _kind_of_string(name, value, said)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "encoded" if pictured else "bytes"
+    if is_pillow(value) and said in ("", *picture_kinds):
+        return "picture"
+    shape = tuple(getattr(value, "shape", ()))
+    if pictured and can_be_picture(value, bool(said)):
+        return "picture"
+    plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
+    if plane and (said in picture_kinds or (not said and name == "mask")):
+        return "picture"
+    if isinstance(value, float) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        return "tensor"
+    if isinstance(value, (list, tuple)) and _are_numbers(value):
+        return "tensor"
+    raise UNKNOWN_VALUE.error(
+        f"{name} of record 0 is {type(value).__name__}",
+        hint="return an array, a tensor, an image, an integer, text or bytes",
+    )
+
+
+def _kind_of_string(name: str, value: str | os.PathLike[str], said: str) -> str:
+    if said in ("text", "label"):
+        return "text"
+    if said in MEDIA_KINDS or (not said and name in FILE_FIELDS):
+        return "file"
+    if isinstance(value, str):
+        return "text"
+    if kind_by_suffix(value):
+        return "file"
+    raise UNKNOWN_VALUE.error(
+        f"{name} of record 0 is a path that does not end as those of images, audio or video do",
+        hint=f'kinds={{"{name}": "image"}} reads it, str() of it is text',
+    )
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    try:
+        return plain_array(values).dtype.kind in "biuf"
+    except (TypeError, ValueError):  # of unequal lengths
+        return False
+
+
+# --- Crossing -------------------------------------------------------------------------------------
+
+
+def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
+    """A value as the engine takes it: int, str, bytes or a dense array.
+
+    TypeError or ValueError where it is not of the kind: nothing is cut or converted.
+    """
+    if kind in ("label", "integer"):
+        return whole_number(name, value)
+    if kind == "text":
+        if not isinstance(value, (str, os.PathLike)):
+            raise TypeError(f"{name} is {_shown(value)}, and record 0 had text")
+        return os.fspath(value)
+    if kind == "file":
+        with open(os.fspath(value), "rb") as file:
+            return file.read()
+    if kind in ("encoded", "bytes"):
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{name} is {_shown(value)}, and record 0 had bytes")
+        return bytes(value)
+    if kind == "picture":
+        return form.pixels(value)
+    return plain_array(value, order="C")
+
+
+def whole_number(name: str, value: Any) -> int:
+    """An integer, or a bool; nothing that int() would cut or parse."""
+    is_bool = getattr(value, "shape", None) == () and "bool" in str(getattr(value, "dtype", ""))
+    if is_integer(value) or is_bool:
+        return int(value)
+    raise TypeError(f"{name} is {_shown(value)}, and record 0 had an integer")
+
+
+def of_dtype(name: str, array: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """``array``, which must be of this dtype, or be integers that this dtype of floats holds."""
+    if array.dtype.name == dtype:
+        return array
+    if np.dtype(dtype).kind == "f" and array.dtype.kind in "iu":
+        floats = array.astype(dtype)
+        if floats.tolist() == array.tolist():  # as Python compares them: exactly
+            return floats
+    raise TypeError(f"{name} is {array.dtype.name}, record 0 had {dtype}")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

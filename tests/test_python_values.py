@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that come from Python arrive as they are, or are their record's error: nothing is cut,
+parsed, unmasked, or read after it was overwritten."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import files_of, pixels_of
+from PIL import Image
+from worker_steps import Refilled
+
+import headrace as hr
+from headrace import transforms as T
+
+
+def delivered(records: Any, field: str, **options: Any) -> list[Any]:
+    """Values of a field, in order, of those records that are not refused."""
+    loader = hr.Loader(hr.open(records, **options), batch_size=1, on_error="skip", error_budget=99)
+    return [value for batch in loader for value in np.asarray(getattr(batch, field)).tolist()]
+
+
+@pytest.mark.parametrize("field", ["age", "label"])
+@pytest.mark.parametrize("first", [31, np.int32(31), True])
+@pytest.mark.parametrize("later", [27.5, 27.0, np.float32(27.5), Decimal("27.5"), Fraction(1, 2)])
+def test_an_integer_first_does_not_cut_later_numbers(field: str, first: Any, later: Any) -> None:
+    records = [{field: first}, {field: later}, {field: np.uint8(3)}]
+    assert delivered(records, field) == [int(first), 3]
+    with pytest.raises(hr.DataError, match=rf"{field} is .*27.*record 0 had an integer|Fraction"):
+        list(hr.Loader(records, batch_size=3))
+    assert hr.open(records).column(field).tolist() == [int(first), -1, 3]  # as of any bad record
+
+
+def test_tensors_of_one_number_are_not_cut() -> None:
+    torch = pytest.importorskip("torch")
+    records = [{"age": v} for v in (31, torch.tensor(27.5), torch.tensor(4), torch.tensor(True))]
+    assert delivered(records, "age") == [31, 4, 1]
+
+
+def test_integers_fit_a_field_of_floats_that_holds_them() -> None:
+    assert delivered([{"x": v} for v in (0.5, 31, np.int16(-2))], "x") == [0.5, 31, -2]
+    thirds = [{"x": v} for v in (np.float32(0.5), 3, (1 << 24) + 1)]
+    assert delivered(thirds, "x") == [0.5, 3]  # float32 has no 16,777,217
+    lists = [{"x": [0.5, 1.5]}, {"x": [1, 2]}]
+    assert delivered(lists, "x") == [[0.5, 1.5], [1, 2]]
+
+
+def test_text_and_bytes_are_not_made_of_numbers() -> None:
+    assert delivered([{"words": v} for v in ("a", 5, None, "b")], "words") == ["a", "b"]
+    assert delivered([{"raw": v} for v in (b"a", 5, [1, 2], b"b")], "raw") == [b"a", b"b"]
+    assert delivered([{"label": v} for v in (1, "7", 2)], "label") == [1, 2]
+
+
+class Buffered:
+    """Records that share one array, filled anew each time."""
+
+    def __init__(self, images: np.ndarray) -> None:
+        self.images, self.buffer = images, np.empty_like(images[0])
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        self.buffer[...] = self.images[index]
+        return {"image": self.buffer, "label": index}
+
+
+@pytest.fixture
+def images() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 255, (48, 3, 16, 16), np.uint8)
+
+
+def test_a_dataset_may_fill_one_array_again(images: np.ndarray) -> None:
+    loader = hr.Loader(hr.open(Buffered(images)), batch_size=4, threads=2)
+    np.testing.assert_array_equal(np.concatenate([np.array(b.image) for b in loader]), images)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_step_may_fill_one_array_again(images: np.ndarray, workers: int) -> None:
+    steps = [T.Python(Refilled(images.shape[1:]), fields="image")]
+    with hr.Loader(
+        hr.records(image=images), steps, batch_size=4, threads=2, python_workers=workers
+    ) as loader:
+        got = np.concatenate([np.array(batch.image) for batch in loader])
+    np.testing.assert_array_equal(got, 255 - images)
+
+
+# --- Labels beside the records --------------------------------------------------------------------
+
+
+class Listed:
+    """A Dataset with a list of labels that are not its records'."""
+
+    targets = (0, 1, 0, 1)
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"x": np.float32(index), "label": 1 - self.targets[index]}
+
+
+def test_targets_that_getitem_changes_are_not_the_labels() -> None:
+    source = hr.open(Listed())
+    assert source.column("label").tolist() == [r["label"] for r in source] == [1, 0, 1, 0]
+
+
+def test_targets_that_a_target_transform_changes_are_not_the_labels(pictures: Path) -> None:
+    datasets = pytest.importorskip("torchvision.datasets")
+    plain = datasets.ImageFolder(str(pictures))
+    assert hr.open(plain).column("label").tolist() == plain.targets
+    assert hr.open(plain).classes == plain.classes
+    plain.samples = plain.samples[::-1]  # which ImageFolder reads, and not its targets
+    assert hr.open(plain).column("label").tolist() == plain.targets[::-1]
+    merged = datasets.ImageFolder(str(pictures), target_transform=lambda label: label // 2)
+    source = hr.open(merged)
+    assert source.column("label").tolist() == [label // 2 for label in merged.targets]
+    assert source.classes == []  # those of the folder are not the labels'
+
+
+def test_labels_that_are_given_are_held_to_the_records() -> None:
+    source = hr.open(Listed(), labels=[1, 0, 1, 0])
+    assert source.column("label").tolist() == [1, 0, 1, 0] and source[3]["label"] == 0
+    with pytest.raises(hr.DataError, match=r"label is 1, and labels= says 0"):
+        hr.open(Listed(), labels=Listed.targets)[0]
+    with pytest.raises(hr.ConfigError, match=r"labels= has 3 labels"):
+        hr.open(Listed(), labels=[1, 0, 1])
+
+
+# --- Masked arrays, byte orders, dtypes that NumPy lacks ------------------------------------------
+
+HIDDEN = np.ma.masked_equal(np.float32([1, 9.96921e36, 3]), np.float32(9.96921e36))
+
+
+def test_what_is_masked_is_not_delivered() -> None:
+    with pytest.raises(hr.ConfigError, match=r"x: 1 of 3 values are masked.*\.filled"):
+        hr.records(x=HIDDEN)
+    assert delivered([{"x": HIDDEN[i : i + 1]} for i in (0, 1, 2)], "x") == [[1], [3]]
+    with pytest.raises(hr.ConfigError, match=r"x of record 0: 1 of 1 values are masked"):
+        hr.open([{"x": HIDDEN[1:2]}])
+    step = T.Python(lambda x: HIDDEN, fields="x", returns={"x": ("float32", (3,))})
+    with pytest.raises(hr.DataError, match="masked"):
+        list(hr.Loader(hr.records(x=np.zeros((2, 3), np.float32)), [step], batch_size=2))
+    whole = np.ma.array([1, 2, 3])
+    assert [record["x"] for record in hr.records(x=whole)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        lambda masked: hr.sampling.weighted(masked),
+        lambda masked: hr.sampling.buckets(masked.astype(int), batch_size=1),
+        lambda masked: masked.astype(int) % 3,
+    ],
+)
+def test_what_is_masked_is_no_weight_length_or_index(sampler: Any) -> None:
+    with pytest.raises(hr.ConfigError, match="masked"):
+        hr.Loader(hr.records(x=np.arange(3)), batch_size=1, sampler=sampler(HIDDEN))
+
+
+def test_arrays_of_another_byte_order_are_read() -> None:
+    values = np.arange(3, dtype=">i4")
+    assert [record["x"] for record in hr.records(x=values)] == [0, 1, 2]
+    assert delivered([{"x": values[i : i + 1]} for i in range(3)], "x") == [[0], [1], [2]]
+
+
+def test_bfloat16_says_what_to_return() -> None:
+    torch = pytest.importorskip("torch")
+    values = torch.arange(3.0).bfloat16()
+    with pytest.raises(hr.ConfigError, match=r"x: bfloat16, .*\.float\(\)"):
+        hr.records(x=values)
+    with pytest.raises(hr.ConfigError, match=r"x of record 0: bfloat16, .*\.float\(\)"):
+        hr.open([{"x": values}])
+
+
+# --- Axes -----------------------------------------------------------------------------------------
+
+
+def test_axes_of_pillows_images_are_known() -> None:
+    pixels = np.arange(3 * 8 * 3, dtype=np.uint8).reshape(3, 8, 3)  # 3 high, 8 wide
+    source = hr.open([Image.fromarray(pixels)] * 2)
+    np.testing.assert_array_equal(source[0]["image"], pixels.transpose(2, 0, 1))
+
+
+def test_axes_of_arrays_are_those_of_the_other_records() -> None:
+    def image(height: int) -> np.ndarray:
+        return np.arange(height * 50 * 3, dtype=np.uint8).reshape(height, 50, 3)
+
+    records = [{"image": image(height)} for height in (20, 3, 4, 30)]  # crops, some 3 or 4 high
+    source = hr.open(records)
+    for record, read in zip(records, source, strict=True):
+        np.testing.assert_array_equal(read["image"], record["image"].transpose(2, 0, 1))
+    source = hr.open(records[::-1][1:])  # record 0 is 4 high
+    np.testing.assert_array_equal(source[0]["image"], image(4).transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("channels", [2, 5, 16])
+@pytest.mark.parametrize("width", [1, 3, 4])
+def test_many_channels_of_a_narrow_image_are_asked_about(channels: int, width: int) -> None:
+    pixels = np.arange(channels * 7 * width, dtype=np.uint8).reshape(channels, 7, width)
+    said = {"kinds": {"image": "image"}}
+    with pytest.raises(hr.ConfigError, match=r"channels may come first or last") as caught:
+        hr.open([{"image": pixels}], **said)
+    assert caught.value.code == "HR0615" and str(pixels.shape) in caught.value.hint
+    source = hr.open([{"image": pixels}], shapes={"image": pixels.shape}, **said)
+    np.testing.assert_array_equal(source[0]["image"], pixels)
+    last = hr.open([{"image": pixels}], shapes={"image": (width, channels, 7)}, **said)
+    np.testing.assert_array_equal(last[0]["image"], pixels.transpose(2, 0, 1))
+    wide = np.zeros((channels, 7, 30), np.uint8)
+    source = hr.open([{"image": pixels}, {"image": wide}], **said)
+    np.testing.assert_array_equal(source[0]["image"], pixels)
+
+
+# --- Records of other forms -----------------------------------------------------------------------
+
+
+def test_a_grey_image_among_rgb_ones_is_rgb() -> None:
+    grey = np.arange(48, dtype=np.uint8).reshape(6, 8)
+    color = np.zeros((6, 8, 3), np.uint8)
+    for pixels in ([color, grey, color], [grey, color, color]):
+        source = hr.open([(Image.fromarray(each), 1) for each in pixels])
+        assert [record["image"].shape for record in source] == [(3, 6, 8)] * 3
+        at = [each.ndim for each in pixels].index(2)
+        np.testing.assert_array_equal(source[at]["image"], np.stack([grey] * 3))
+
+
+def test_records_of_another_shape_say_what_to_write() -> None:
+    grey, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
+    records = [(grey, 0)] * 3 + [(color, 1)] + [(grey, 0)] * 4
+    with pytest.raises(hr.DataError, match=r'return \.convert\("RGB"\) of every image'):
+        list(hr.Loader(hr.open(records), batch_size=1))
+    boxes = [{"boxes": np.zeros((n, 4))} for n in (2, 3)]
+    with pytest.raises(hr.DataError, match=r'shapes=\{"boxes": \(-1, 4\)\}\) allows both') as bad:
+        list(hr.Loader(boxes, batch_size=1))
+    assert "shapes={'boxes'" not in str(bad.value)
+    with pytest.raises(hr.DataError, match="another number of axes"):
+        list(hr.Loader([{"x": np.zeros((2, 2))}, {"x": np.zeros(2)}], batch_size=1))
+
+
+def test_paths_in_records_are_files(pictures: Path) -> None:
+    files = files_of(pictures)[:3]
+    for records in (
+        [{"image": path, "label": i} for i, path in enumerate(files)],
+        [{"image": str(path), "label": i} for i, path in enumerate(files)],
+        [(path, i) for i, path in enumerate(files)],
+        [(str(path), i) for i, path in enumerate(files)],
+    ):
+        source = hr.open(records)
+        assert [(f.name, f.kind) for f in source.schema] == [("image", "image"), ("label", "label")]
+        np.testing.assert_array_equal(source[2]["image"], pixels_of(files[2]))
+        assert source[2]["label"] == 2
+    with pytest.raises(hr.ConfigError, match=r'kinds=\{"notes": "image"\} reads it'):
+        hr.open([{"notes": Path("notes.txt")}])
+    named = hr.open([{"x": 1, "path": str(path)} for path in files])
+    assert named.schema[1].kind == "text" and named[0]["path"] == str(files[0])
+
+
+# --- Tables in memory -----------------------------------------------------------------------------
+
+
+def test_columns_in_a_dictionary_are_a_source(pictures: Path) -> None:
+    files = files_of(pictures)[:3]
+    source = hr.open({"image": files, "label": ["cat", "dog", "cat"]}, classes=["dog", "cat"])
+    assert source.classes == ["dog", "cat"] and source.column("label").tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(source[1]["image"], pixels_of(files[1]))
+
+
+def test_a_dataframe_is_read_as_a_manifest_is(pictures: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = [str(path.relative_to(pictures)) for path in files_of(pictures)[:3]]
+    frame = pandas.DataFrame({"path": names, "class": ["b", "a", "b"], "age": [1.5, 2.5, 3.5]})
+    frame.index = [7, 8, 9]
+    source = hr.open(frame, root=pictures)
+    assert [field.name for field in source.schema] == ["image", "label", "age"]
+    assert source.classes == ["a", "b"] and source.column("label").tolist() == [1, 0, 1]
+    assert source[2]["age"] == 3.5
+    np.testing.assert_array_equal(source[2]["image"], pixels_of(pictures / names[2]))
+
+
+def test_text_that_ends_as_files_do_is_text_where_it_is_said() -> None:
+    texts = ["what is in 1.jpg", "see 2.png"]
+    assert hr.records(caption=texts).schema[0].kind == "image"
+    said = hr.records(caption=texts, kinds={"caption": "text"})
+    assert [record["caption"] for record in said] == texts
+    with pytest.raises(hr.ConfigError, match=r'kinds=\{"caption": "text"\} or "image"'):
+        hr.records(caption=[*texts, "nothing"])
+    breeds = hr.records(breed=["pug", "lab", "pug"], kinds={"breed": "label"})
+    assert breeds.classes == ["lab", "pug"] and breeds.column("breed").tolist() == [1, 0, 1]
