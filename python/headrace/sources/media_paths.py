@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths of images, audio and video, as their names tell them.
 
->>> kind_by_suffix("a/1.JPG"), kind_by_suffix("a/1.flac"), kind_by_suffix("a/1.txt")
+>>> kind_by_suffix("1.JPG"), kind_by_suffix("1.flac"), kind_by_suffix("words")
 ('image', 'audio', '')
 """
 
