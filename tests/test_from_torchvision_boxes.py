@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) 
         bool(len(ours)) and not np.allclose(ours, theirs["boxes"])
         for (_, theirs), ours in zip(
             (dataset[i] for i in range(23)),
-            (b for batch in loader for b in batch.boxes),
+            (b for batch in loader for b in batch.target["boxes"]),
             strict=True,
         )
         if "boxes" in theirs
@@ -123,7 +124,7 @@ def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) 
     dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
     given: dict[str, Any] = {"collate": "default", "annotations": file}
     batch = next(iter(translated(dataloader, **given)))
-    assert batch._fields == ("image", "boxes", "labels")
+    assert batch._fields == ("image", "target") and list(batch.target) == ["boxes", "labels"]
 
 
 def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_path: Path) -> None:
@@ -149,7 +150,8 @@ def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_p
     assert not loader.report.python
     assert loader.report.records_checked == 23
     for batch in loader:
-        assert [len(rows) for rows in batch.boxes] == [len(rows) for rows in batch.labels]
+        boxes, labels = batch.target["boxes"], batch.target["labels"]
+        assert [len(rows) for rows in boxes] == [len(rows) for rows in labels]
 
 
 def as_tuples(batch: Any) -> Any:
@@ -170,7 +172,7 @@ def test_the_collate_fn_of_torchvisions_detection_becomes_lists(
         batch = next(iter(loader))
         for ours, theirs in zip(batch.image, images, strict=True):
             assert np.array_equal(ours, theirs)
-        for ours, theirs in zip(batch.per_record("boxes", "labels"), targets, strict=True):
+        for ours, theirs in zip(batch.target, targets, strict=True):
             if "boxes" in theirs:  # else it has no objects
                 assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
     dataloader = DataLoader(dataset, batch_size=4, collate_fn=lambda batch: (*zip(*batch), 1))  # noqa: B905
@@ -191,22 +193,95 @@ def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> No
     assert loader.report.differences["boxes"] == 0
 
 
-def test_masks_of_coco_are_refused_with_the_way_to_them(pictures: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pycocotools")
-    for keys in ("all", ["boxes", "labels", "masks"]):
-        dataset, file = detection(pictures, tmp_path, tv.transforms.v2.ToImage(), keys)
-        dataloader = DataLoader(dataset, batch_size=4, collate_fn=as_tuples)
-        with pytest.raises(hr.ConfigError, match=r"HR0834[^\0]*hr.coco\([^)]*masks=True"):
-            translated(dataloader, annotations=file)
+def outlined(path: Path) -> None:
+    """Gives each object of a file an outline, the second of a picture one as run lengths."""
+    data = json.loads(path.read_text())
+    sizes = {image["id"]: (image["height"], image["width"]) for image in data["images"]}
+    for row in data["annotations"]:
+        x, y, w, h = row["bbox"]
+        row["segmentation"] = [[x, y, x + w, y, x + w, y + h, x + 1, y + h / 2]]
+        if row["category_id"] == 8:
+            height, width = sizes[row["image_id"]]
+            counts = [height + 3, 5, height * width - height - 8]
+            row |= {"iscrowd": 1, "segmentation": {"counts": counts, "size": [height, width]}}
+    path.write_text(json.dumps(data))
 
 
-def test_what_cannot_move_boxes_natively_is_refused(pictures: Path, tmp_path: Path) -> None:
+def test_masks_of_coco_follow_their_pictures(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
-    dataset, file = detection(pictures, tmp_path, lambda image, target: (image, target))
-    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
-    given: dict[str, Any] = {"collate": "default", "annotations": file}
-    with pytest.raises(hr.ConfigError, match=r"HR0834.*together.*callable of your own"):
-        translated(dataloader, **given)
+    v2 = tv.transforms.v2
+    keys = ["boxes", "labels", "masks", "image_id"]
+    whole = v2.Compose([v2.RandomHorizontalFlip(1.0), v2.PILToTensor(), v2.ToPureTensor()])
+    _, file = detection(pictures, tmp_path, whole, keys)
+    outlined(file)
+    plain = tv.datasets.CocoDetection(str(pictures), str(file), transforms=whole)
+    dataset = tv.datasets.wrap_dataset_for_transforms_v2(plain, keys)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=as_tuples)
+    loader = translated(dataloader, annotations=file)
+    assert not loader.report.python
+    for (images, targets), ours in zip(dataloader, loader.torch(), strict=True):
+        assert all(map(torch.equal, images, ours.image))
+        for mine, theirs in zip(ours.target, targets, strict=True):
+            assert list(mine) == ["boxes", "labels", "masks", "image_id"]
+            assert mine["image_id"] == theirs["image_id"]
+            for name in set(theirs) - {"image_id"}:
+                assert torch.equal(mine[name], theirs[name])
+    dataset.transforms = v2.Compose([v2.Resize((33, 47)), v2.ToImage()])
+    loader = translated(dataloader, annotations=file)
+    assert not loader.report.python
+    assert any("masks as Pillow resizes them" in part.note for part in loader.report.native)
+
+
+def test_the_file_of_a_coco_dataset_is_found_by_its_contents(
+    pictures: Path, tmp_path: Path
+) -> None:
+    """torchvision does not keep its name. Another file near the pictures is not taken for it."""
+    pytest.importorskip("pycocotools")
+    root = tmp_path / "coco" / "train2017"
+    shutil.copytree(pictures, root)
+    _, file = detection(root, tmp_path, None)
+    data = json.loads(file.read_text())
+    (tmp_path / "coco" / "annotations").mkdir()
+    other = tmp_path / "coco" / "annotations" / "instances_train2017.json"
+    mine = tmp_path / "coco" / "annotations" / "some_name.json"
+    mine.write_text(json.dumps(data))
+    data["annotations"][0]["category_id"] = 8
+    other.write_text(json.dumps(data))
+    v2 = tv.transforms.v2
+    plain = tv.datasets.CocoDetection(str(root), str(mine), transforms=v2.ToImage())
+    dataset = tv.datasets.wrap_dataset_for_transforms_v2(plain)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=as_tuples)
+    loader = translated(dataloader)
+    assert [int(label) for batch in loader for t in batch.target for label in t["labels"]] == [
+        int(label) for i in range(23) for label in dataset[i][1].get("labels", ())
+    ]
+    plain.ids = plain.ids[3:17:2]  # a script takes some of them
+    picked = translated(dataloader)
+    assert [int(t["image_id"]) for batch in picked for t in batch.target] == plain.ids
+    row = plain.coco.dataset["annotations"][0]
+    row["category_id"] = 8  # and changes some: what is in memory is now in the other file
+    assert len(translated(dataloader).source) == 7
+    plain.coco.imgToAnns[row["image_id"]] = []
+    with pytest.raises(hr.ConfigError, match=r"HR0834[^\0]*annotations="):
+        translated(dataloader)
+
+
+def test_what_cannot_move_boxes_natively_runs_in_python(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+
+    def same(image: Any, target: Any) -> Any:
+        full = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64), **target}
+        full.pop("image_id", None)  # which torchvision leaves for images without objects alone
+        return tv.transforms.functional.pil_to_tensor(image), full
+
+    dataset, file = detection(pictures, tmp_path, same, ["boxes", "labels"])
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=as_tuples)
+    loader = translated(dataloader, annotations=file)
+    assert "together" in loader.report.python[0].note
+    images, targets = next(iter(dataloader))
+    ours = next(iter(loader.torch()))
+    assert all(map(torch.equal, images, ours[0]))
+    assert all(torch.equal(a["boxes"], b["boxes"]) for a, b in zip(ours[1], targets, strict=True))
 
 
 def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
 from headrace.migrate import dataset as datasets
 from headrace.migrate.batching import Batching
-from headrace.migrate.dataset import REFUSED, Dataset, Told
+from headrace.migrate.known_dataset import REFUSED, Dataset, Told
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
@@ -68,6 +68,11 @@ def from_dataloader(
     _refuse_iterable(dataloader)
     batching = Batching(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
+    try:
+        image_steps = _image_steps(dataset)
+    except NoOperator as reason:
+        joint = f"its transforms take image and target together, and {reason}"
+        dataset, image_steps = datasets.asked(dataloader.dataset, joint), []
     if (wanted := changes.get("fields")) is not None:
         # What is not delivered need not be compared, or move along.
         wanted = (wanted,) if isinstance(wanted, str) else wanted
@@ -78,7 +83,6 @@ def from_dataloader(
         NATIVE if native else PYTHON,
         dataset.note,
     )
-    image_steps = _image_steps(dataset)
     label_step = _label_step(dataset)
     for step in [*image_steps, *([label_step] if label_step else [])]:
         for name in step.names:
@@ -127,14 +131,7 @@ def _image_steps(dataset: Dataset) -> list[Translated]:
     numbers = (0, len(dataset.source) // 2, len(dataset.source) - 1)
     records = [dataset.raw(i) for i in numbers]
     probes = records if dataset.together else [record["image"] for record in records]
-    try:
-        return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
-    except NoOperator as reason:
-        raise REFUSED.error(
-            f"its transforms take image and target together, and {reason}",
-            hint="hr.Loader(hr.coco(...), [...]) takes torchvision's own transforms, as steps in "
-            "Python that get whole records",
-        ) from None
+    return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
 
 
 def _label_step(dataset: Dataset) -> Translated | None:

@@ -12,7 +12,7 @@ from headrace.arguments import one_of
 from headrace.loader import Loader
 from headrace.migrate import collate as collates
 from headrace.migrate.collated import Collated
-from headrace.migrate.dataset import REFUSED, Dataset
+from headrace.migrate.known_dataset import REFUSED, Dataset
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.originals import name_of, seeded
 from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report

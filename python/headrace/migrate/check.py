@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.errors import declare
 from headrace.loader import Loader
-from headrace.migrate.dataset import Dataset
+from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.originals import value_crossing
 from headrace.migrate.report import Report
 from headrace.migrate.translations.registry import Translated

@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from headrace import _core
 from headrace import transforms as T
-from headrace.errors import declare
-from headrace.migrate.nesting import Node, node_of
+from headrace.migrate import coco, voc
+from headrace.migrate.known_dataset import (
+    REFUSED,
+    Dataset,
+    NoFormat,
+    Told,
+    is_wrapped,
+    untransformed,
+)
+from headrace.migrate.nesting import node_of
 from headrace.migrate.originals import (
     Fetch,
     NotLikeTheFirst,
@@ -24,53 +29,10 @@ from headrace.migrate.originals import (
     value_crossing,
 )
 from headrace.sources import Source, records, subset
-from headrace.sources import open as open_source
 from headrace.sources.columns import array_of
 from headrace.sources.media_paths import is_media_path
 from headrace.sources.pictures import is_picture
 from headrace.sources.values import is_integer
-
-REFUSED = declare(
-    "HR0834",
-    "config",
-    "a DataLoader that cannot be translated",
-    "from_dataloader() takes DataLoaders over map-style datasets whose batches are assembled by "
-    "torch's own collate function, in an order that is known before the epoch begins. The message "
-    "names the part that is different, and what to use in its place.",
-)
-
-Records = Callable[[int], dict[str, Any]]
-
-
-@dataclasses.dataclass
-class Dataset:
-    """A dataset as a source; ``raw(i)`` gives record i without Headrace, before any transform."""
-
-    name: str
-    source: Source
-    fields: tuple[str, ...]
-    raw: Records
-    steps: list[Any] = dataclasses.field(default_factory=list)  # that make the fields
-    steady: list[Any] = dataclasses.field(default_factory=list)
-    transform: Any = None
-    together: bool = False  # it takes the whole record
-    target_transform: Any = None
-    fixed: bool = False  # whether all pictures have one size
-    ragged: bool = False
-    named: bool = False  # its records are dictionaries
-    note: str = ""
-    node: Node | None = None  # how its records nest; None: they are flat
-
-
-class NoFormat(Exception):
-    """The dataset has to be asked record by record; the message says why."""
-
-
-class Told(NamedTuple):
-    """What a dataset does not know of itself, and its user does."""
-
-    annotations: Any = None  # CocoDetection's file
-    outside: bool = False  # it may name files outside of its folder
 
 
 def translate(dataset: Any, told: Told) -> Dataset:
@@ -84,7 +46,7 @@ def translate(dataset: Any, told: Told) -> Dataset:
     try:
         out = _maker_of(base)(base, told)
     except NoFormat as reason:
-        return _fetched(base, rows, str(reason))
+        return asked(dataset, str(reason))
     out.name = type(base).__name__
     if rows is not None:
         of_all = out.raw
@@ -106,7 +68,7 @@ def _opened(dataset: Any) -> tuple[Any, Any]:
 
 def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
     if is_wrapped(dataset):
-        return _wrapped_coco
+        return _wrapped_maker_of(dataset)
     for base in type(dataset).__mro__:
         known = _MAKERS.get(base.__name__)
         if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
@@ -120,16 +82,17 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
     raise NoFormat("Headrace does not know this class")
 
 
-def _untransformed(dataset: Any) -> Any:
-    """The dataset once more, sharing its data, without its transforms."""
-    plain = copy.copy(dataset)
-    plain.transform = plain.target_transform = plain.transforms = None
-    return plain
+def _wrapped_maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
+    inner = type(dataset).__mro__[2]  # after the wrapped class and the wrapper
+    known = _WRAPPED.get(inner.__name__)
+    if known is None or not inner.__module__.startswith("torchvision."):
+        raise NoFormat(f"of torchvision's wrapped datasets Headrace knows {', '.join(_WRAPPED)}")
+    return known
 
 
 def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
     """A dataset of torchvision whose records are (image, label)."""
-    plain = _untransformed(dataset)
+    plain = untransformed(dataset)
     return Dataset(
         "",
         source,
@@ -180,110 +143,6 @@ def _svhn(dataset: Any, _: Told) -> Dataset:
     return _pictures(dataset, _labelled(images, dataset.labels, dataset), fixed=True)
 
 
-def _coco_source(dataset: Any, told: Told, boxes: str) -> Source:
-    annotations = told.annotations
-    if annotations is None:
-        raise REFUSED.error(
-            "CocoDetection does not keep the name of its file",
-            hint='from_dataloader(..., annotations="instances_train2017.json")',
-        )
-    source = open_source(
-        annotations,
-        format="coco",
-        images=os.fspath(dataset.root),
-        boxes=boxes,
-        category_ids="keep",
-        captions=False,
-        outside=told.outside,
-    )
-    if len(source) != len(dataset.ids):
-        raise REFUSED.error(
-            f"{annotations} lists {len(source)} pictures, the dataset has {len(dataset.ids)}"
-        )
-    return source
-
-
-_COCO_TARGETS = ("boxes", "labels", "image_id")
-
-
-def _coco(dataset: Any, told: Told) -> Dataset:
-    together = dataset.transforms
-    if getattr(together, "target_transform", None) is not None:
-        raise NoFormat("its target_transform takes COCO's list of dictionaries")
-    plain = _untransformed(dataset)
-
-    def raw(i: int) -> dict[str, Any]:
-        image, target = plain[i]
-        boxes = np.array([row["bbox"] for row in target], np.float32).reshape(-1, 4)
-        labels = np.array([row["category_id"] for row in target], np.int64)
-        number = np.int64(dataset.ids[i])
-        return {"image": image, "boxes": boxes, "labels": labels, "image_id": number}
-
-    return Dataset(
-        "",
-        _coco_source(dataset, told, "xywh"),
-        ("image", *_COCO_TARGETS),
-        raw,
-        transform=getattr(together, "transform", None),
-        ragged=True,
-        note="targets are the fields boxes (x, y, w, h) and labels (ids of categories), not a "
-        "list of dictionaries; hr.coco() has masks, keypoints and other boxes",
-    )
-
-
-def is_wrapped(dataset: Any) -> bool:
-    """By torchvision's wrap_dataset_for_transforms_v2."""
-    return any(base.__name__ == "VisionDatasetTVTensorWrapper" for base in type(dataset).__mro__)
-
-
-def _wrapped_coco(dataset: Any, told: Told) -> Dataset:
-    """CocoDetection whose transforms take the image and its boxes together."""
-    inner = type(dataset).__mro__[2]  # after the wrapped class and the wrapper
-    if inner.__name__ != "CocoDetection" or not inner.__module__.startswith("torchvision."):
-        raise NoFormat("of torchvision's wrapped datasets Headrace knows CocoDetection")
-    wanted = dataset._target_keys or _COCO_TARGETS
-    if wanted == "all" or not set(wanted) <= set(_COCO_TARGETS):
-        others = "all" if wanted == "all" else ", ".join(sorted({*wanted} - {*_COCO_TARGETS}))
-        raise REFUSED.error(
-            f"its targets have more than {', '.join(_COCO_TARGETS)}: {others}",
-            hint='hr.Loader(hr.coco("instances.json", masks=True, keypoints=True), [...]) has '
-            "masks and keypoints, which follow the picture, too",
-        )
-    together = dataset.transforms
-    if type(together).__name__ == "StandardTransform":
-        raise NoFormat("its transform= takes the image alone, and boxes would stay behind")
-    plain = copy.copy(dataset)
-    plain.transforms = None
-
-    def raw(i: int) -> dict[str, Any]:
-        image, target = plain[i]
-        boxes = _boxes_on(image, target.get("boxes", np.zeros((0, 4))))  # without objects: none
-        labels = target["labels"] if "labels" in target else boxes.new_zeros(0).long()
-        number = np.int64(dataset.ids[i])
-        return {"image": image, "boxes": boxes, "labels": labels, "image_id": number}
-
-    return Dataset(
-        "",
-        _coco_source(dataset, told, "xyxy"),
-        ("image", *(name for name in _COCO_TARGETS if name in wanted)),
-        raw,
-        transform=together,
-        together=True,
-        ragged=True,
-        note="targets are the fields boxes (left, top, right, bottom, float32) and labels",
-    )
-
-
-def _boxes_on(image: Any, boxes: Any) -> Any:
-    """torchvision's boxes, as float32."""
-    import torch
-
-    tv_tensors = importlib.import_module("torchvision.tv_tensors")
-    rows = torch.as_tensor(boxes, dtype=torch.float32)
-    size = (image.height, image.width)
-    return tv_tensors.BoundingBoxes(rows, format="XYXY", canvas_size=size)
-
-
 def _tensors(dataset: Any, _: Told) -> Dataset:
     columns = [np.asarray(array_of("a tensor", tensor)) for tensor in dataset.tensors]
     names: list[str] = []
@@ -309,16 +168,21 @@ _MAKERS: dict[str, Callable[[Any, Told], Dataset]] = {
     "CIFAR10": _cifar,  # CIFAR100 is one, as are MNIST's four sisters of MNIST
     "MNIST": _mnist,
     "SVHN": _svhn,
-    "CocoDetection": _coco,
+    "CocoDetection": coco.alone,
     "TensorDataset": _tensors,
+}
+_WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
+    "CocoDetection": coco.wrapped,
+    "VOCSegmentation": voc.wrapped,
 }
 
 
 # All others.
 
 
-def _fetched(dataset: Any, rows: Any, reason: str) -> Dataset:
+def asked(dataset: Any, reason: str) -> Dataset:
     """A source of record numbers, and a step that asks the dataset for the record."""
+    dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
     with seeded(0):
         first = dataset[int(numbers[0])]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace import sampling
-from headrace.migrate.dataset import REFUSED
+from headrace.migrate.known_dataset import REFUSED
 from headrace.migrate.report import CHANGED, NATIVE, Report
 from headrace.migrate.samplers import Asked, knows_epochs, knows_ranks
 

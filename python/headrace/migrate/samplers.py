@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.migrate.dataset import REFUSED
+from headrace.migrate.known_dataset import REFUSED
 from headrace.migrate.originals import seeded
 from headrace.sampling import Records, Sampling, as_indices
 

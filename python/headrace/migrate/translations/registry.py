@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from headrace.errors import Error
 from headrace.migrate.originals import name_of, pixels_from_value, value_from_pixels
 
@@ -97,13 +99,16 @@ def native(transform: Any, form: Form) -> Translated | None:
         ours, steady, original = known.make(transform, form)
     except Error as refused:
         raise NoOperator(str(refused).splitlines()[0]) from None
-    note = ""
+    notes = []
     if through_pillow:
-        note = "Pillow's filter in place of torch's on tensors: up to 1 of 255 apart"
+        notes.append("Pillow's filter in place of torch's on tensors: up to 1 of 255 apart")
         original = _through_pillow(original)
+    if known.resamples and any(map(_is_mask, _parts(form.probes[0]))):
+        notes.append("masks as Pillow resizes them, torchvision's go up to half a pixel beside")
+        original = _masks_by_pillow(original)
     if known.sizes:
         form.fixed = True
-    return Translated([shown(transform)], ours, steady, original, True, note)
+    return Translated([shown(transform)], ours, steady, original, True, "; ".join(notes))
 
 
 def _check_resampling(transform: Any, form: Form) -> None:
@@ -153,6 +158,36 @@ def _through_pillow(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return with_image(done, value_from_pixels(pixels_from_value(image_of(done)), form))
 
     return call
+
+
+def _parts(probe: Any) -> list[Any]:
+    return list(probe.values()) if isinstance(probe, dict) else []
+
+
+def _is_mask(value: Any) -> bool:
+    return type(value).__name__ == "Mask"
+
+
+def _masks_by_pillow(resize: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``resize``, of a whole picture, with its masks resized as ours are."""
+
+    def call(value: Any) -> Any:
+        done = resize(value)
+        height, width = pixels_from_value(image_of(done)).shape[-2:]
+        for name, each in value.items():
+            if _is_mask(each):
+                resized = np.empty((*each.shape[:-2], height, width), np.uint8)
+                for plane, out in zip(_planes(each.numpy()), _planes(resized), strict=True):
+                    picture = value_from_pixels(plane[None], "pil")
+                    out[:] = np.asarray(picture.resize((width, height), 0))  # NEAREST
+                done = {**done, name: type(each)(resized)}
+        return done
+
+    return call
+
+
+def _planes(masks: Any) -> Any:
+    return masks.reshape(-1, *masks.shape[-2:])
 
 
 def opened(transform: Any) -> list[Any]:

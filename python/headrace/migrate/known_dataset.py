@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dataset of torch's or torchvision's becomes: a source, and how records were made of it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from headrace.errors import declare
+from headrace.migrate.nesting import Node
+from headrace.sources import Source
+
+REFUSED = declare(
+    "HR0834",
+    "config",
+    "a DataLoader that cannot be translated",
+    "from_dataloader() takes DataLoaders over map-style datasets whose batches are assembled by "
+    "torch's own collate function, in an order that is known before the epoch begins. The message "
+    "names the part that is different, and what to use in its place.",
+)
+
+Records = Callable[[int], dict[str, Any]]
+
+
+@dataclasses.dataclass
+class Dataset:
+    """A dataset as a source; ``raw(i)`` gives record i without Headrace, before any transform."""
+
+    name: str
+    source: Source
+    fields: tuple[str, ...]
+    raw: Records
+    steps: list[Any] = dataclasses.field(default_factory=list)  # that make the fields
+    steady: list[Any] = dataclasses.field(default_factory=list)
+    transform: Any = None
+    together: bool = False  # it takes the whole record
+    target_transform: Any = None
+    fixed: bool = False  # whether all pictures have one size
+    ragged: bool = False
+    named: bool = False  # its records are dictionaries
+    note: str = ""
+    node: Node | None = None  # how its records nest; None: they are flat
+
+
+class NoFormat(Exception):
+    """The dataset has to be asked record by record; the message says why."""
+
+
+class Told(NamedTuple):
+    """What a dataset does not know of itself, and its user does."""
+
+    annotations: Any = None  # CocoDetection's file
+    outside: bool = False  # it may name files outside of its folder
+
+
+def untransformed(dataset: Any) -> Any:
+    """The dataset once more, sharing its data, without its transforms."""
+    plain = copy.copy(dataset)
+    plain.transform = plain.target_transform = plain.transforms = None
+    return plain
+
+
+def is_wrapped(dataset: Any) -> bool:
+    """By torchvision's wrap_dataset_for_transforms_v2."""
+    return any(base.__name__ == "VisionDatasetTVTensorWrapper" for base in type(dataset).__mro__)
+
+
+def joint_transforms(dataset: Any) -> Any:
+    """A wrapped dataset's transforms=, which take the image and its target together, or None.
+    NoFormat where it has those for the image alone: its target would stay behind."""
+    together = dataset.transforms
+    if type(together).__name__ == "StandardTransform":
+        raise NoFormat("its transform= takes the image alone, and its target would stay behind")
+    return together
