@@ -86,3 +86,47 @@ def test_a_table_of_path_and_label_stays_a_list(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("path,label\na.jpg,1\n")
     assert "list" in repr(hr.open(str(tmp_path / "t.csv")))
     assert "manifest" in repr(hr.open(str(tmp_path / "t.csv"), format="manifest"))
+
+
+def test_numbers_that_float32_cannot_tell_apart_are_float64(tmp_path: Path) -> None:
+    columns = {
+        "patient": ["123456789.0", "123456790.0", "123456791.0"],
+        "time": ["1700000000.25", "1700000010.5", "1700000020.75"],
+        "northing": ["567890.12", "567890.13", "567890.14"],
+        "weight": ["0.5", "1.25", "2.75"],
+        "serial": ["12345678901234567890", "12345678901234567891", "7"],  # beyond 64 bits: a name
+    }
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    (tmp_path / "a.csv").write_text(
+        "\n".join([",".join(columns), *(",".join(row.values()) for row in rows)])
+    )
+    (tmp_path / "a.jsonl").write_text(
+        "\n".join(
+            json.dumps({name: float(cell) for name, cell in row.items() if name != "serial"})
+            for row in rows
+        )
+    )
+    for file in ("a.csv", "a.jsonl"):
+        source = hr.open(tmp_path / file)
+        for name in ("patient", "time", "northing"):
+            assert [float(record[name]) for record in source] == list(map(float, columns[name]))
+        dtypes = {field.name: str(field.dtype) for field in source.schema}
+        assert dtypes["weight"] == "float32" and dtypes["northing"] == "float64"
+    text = [record["serial"] for record in hr.open(tmp_path / "a.csv")]
+    assert text == columns["serial"]
+    said = hr.open(tmp_path / "a.csv", floats="float32")
+    assert {str(f.dtype) for f in said.schema if f.name != "serial"} == {"float32"}
+
+
+def test_an_id_that_is_missing_does_not_merge_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,id,b\nx,123456789,1\ny,,2\nz,123456790,3\n")
+    ids = [record["id_"] for record in hr.open(tmp_path / "a.csv", missing="fill")]
+    assert ids[0] == 123456789 and np.isnan(ids[1]) and ids[2] == 123456790
+
+
+def test_the_index_that_pandas_writes_is_a_field(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 4)).save(tmp_path / "0.png")
+    (tmp_path / "a.csv").write_text(",path,label\n7,0.png,cat\n8,0.png,dog\n")
+    source = hr.open(tmp_path / "a.csv")
+    assert [field.name for field in source.schema] == ["image", "label", "index"]
+    assert [record["index"] for record in source] == [7, 8]

@@ -26,9 +26,10 @@ namespace {
 
 const ErrorCode kBadList{
     "HR0410", ErrorKind::kData, "bad list of pictures",
-    "Each line of a list file holds a path and a label, separated by a comma, a tab or blanks as "
-    "in the first line; or all lines hold a path alone. Paths are relative to the list's folder. "
-    "Empty lines and lines that begin with # are skipped. Labels are integers or names, not both."};
+    "Each line of a list file holds a path and a label, separated by a comma (in .csv also a "
+    "semicolon), a tab or blanks as in the first line; or all lines hold a path alone. Paths are "
+    "relative to the list's folder. Empty lines, lines that begin with #, and a header are skipped. "
+    "Labels are integers or names, not both."};
 
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr size_t kLongestPath = 4096;
@@ -50,7 +51,7 @@ std::optional<int64_t> integer_in(std::string_view text) {
 }
 
 // What stands between path and label; decided by the first line, then the same for all.
-enum class Separator { kComma, kTab, kBlank, kNone };
+enum class Separator { kComma, kSemicolon, kTab, kBlank, kNone };
 
 struct Line {
   std::string_view path, label;
@@ -64,16 +65,18 @@ std::string_view unquoted(std::string_view text) {
 // Splits at the last separator, so that a path may contain it. Nothing: this line has none.
 std::optional<Line> split(std::string_view line, Separator separator) {
   if (separator == Separator::kNone) return Line{line, {}};
-  if (separator == Separator::kComma && line.starts_with('"')) {  // RFC 4180, without "" inside
+  const bool table = separator == Separator::kComma || separator == Separator::kSemicolon;
+  const std::string_view marks = separator == Separator::kComma       ? ","
+                                 : separator == Separator::kSemicolon ? ";"
+                                 : separator == Separator::kTab       ? "\t"
+                                                                      : " \t";
+  if (table && line.starts_with('"')) {  // RFC 4180, without "" inside
     const size_t quote = line.find('"', 1);
     if (quote == std::string_view::npos) return {};
     const std::string_view rest = trimmed(line.substr(quote + 1));
-    if (!rest.starts_with(',')) return {};
+    if (!rest.starts_with(marks)) return {};
     return Line{line.substr(1, quote - 1), unquoted(trimmed(rest.substr(1)))};
   }
-  const std::string_view marks = separator == Separator::kComma ? ","
-                                 : separator == Separator::kTab ? "\t"
-                                                                : " \t";
   const size_t at = line.find_last_of(marks);
   if (at == std::string_view::npos) return {};
   return Line{trimmed(line.substr(0, at)), unquoted(trimmed(line.substr(at + 1)))};
@@ -81,6 +84,7 @@ std::optional<Line> split(std::string_view line, Separator separator) {
 
 Separator separator_of(std::string_view line, bool csv) {
   if (csv && line.find(',') != std::string_view::npos) return Separator::kComma;
+  if (csv && line.find(';') != std::string_view::npos) return Separator::kSemicolon;
   if (line.find('\t') != std::string_view::npos) return Separator::kTab;
   if (const auto comma = split(line, Separator::kComma);
       comma && !comma->label.empty() && comma->label.find(' ') == std::string_view::npos) {
@@ -94,9 +98,15 @@ Separator separator_of(std::string_view line, bool csv) {
 }
 
 // A header as spreadsheets write it: "path,label".
-bool is_header(const Line& line) {
+bool names_columns(const Line& line) {
   return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() &&
          line.path.find('.') == std::string_view::npos;
+}
+
+// Whether only the second line has a path as files of media have, and the first has no number for
+// a label: then it is a header, whatever its words.
+bool is_other_than(const Line& first, const Line& second) {
+  return has_media_suffix(second.path) && !has_media_suffix(first.path) && !integer_in(first.label);
 }
 
 // The lines that count, one after the other.
@@ -122,6 +132,27 @@ class Lines {
   std::string_view rest_;
 };
 
+// What a list's first line that counts is.
+struct Beginning {
+  Separator separator = Separator::kNone;  // of the records
+  bool header = false;
+  bool doubtful = false;  // the header may be a path
+};
+
+Beginning beginning_of(const Lines& at_first, bool csv) {
+  const std::string_view first = at_first.text;
+  Beginning found{separator_of(first, csv)};
+  const std::optional<Line> line = split(first, found.separator);
+  found.header = line && names_columns(*line);
+  Lines lines = at_first;
+  if (found.header || (line && has_media_suffix(line->path)) || !lines.next()) return found;
+  const Separator below = separator_of(lines.text, csv);
+  const std::optional<Line> header = split(first, below), record = split(lines.text, below);
+  if (header && record && is_other_than(*header, *record))
+    return {below, true, header->path.find('/') != std::string_view::npos};
+  return found;
+}
+
 struct List {
   NameList paths, labels;
   std::vector<int64_t> lines;  // of each record, only until the labels are resolved
@@ -129,6 +160,7 @@ struct List {
 };
 
 List parse(std::string_view text, const std::string& file, bool csv) {
+  if (is_utf16(text)) bad_line(file, 1, "UTF-16", "save it as UTF-8");
   List list;
   std::optional<Separator> separator;
   for (Lines lines(text); lines.next();) {
@@ -136,18 +168,28 @@ List parse(std::string_view text, const std::string& file, bool csv) {
       bad_line(file, lines.number, "a NUL byte, so this is no text file",
                "open it by its own format, or write the list as UTF-8");
     }
-    const bool first = !separator;
-    if (first) separator = separator_of(lines.text, csv);
+    if (!separator) {
+      const Beginning found = beginning_of(lines, csv);
+      separator = found.separator;
+      if (found.doubtful) {
+        bad_line(file, lines.number,
+                 "\"" + std::string(lines.text.substr(0, 80)) +
+                     "\" may be a header, or a record whose path has no suffix",
+                 "put # before a header; give a file the suffix of its format");
+      }
+      if (found.header) continue;
+    }
     const std::optional<Line> line = split(lines.text, *separator);
-    if (first && line && is_header(*line)) continue;
     if (!line || (*separator != Separator::kNone && line->label.empty())) {
       bad_line(file, lines.number, "no label in \"" + std::string(lines.text.substr(0, 80)) + "\"",
                "the first line has one, so all lines need one, separated in the same way");
     }
-    if (csv && *separator == Separator::kComma && !lines.text.starts_with('"') &&
-        line->path.find(',') != std::string_view::npos) {
+    const char mark = *separator == Separator::kSemicolon ? ';' : ',';
+    const bool table = csv && (*separator == Separator::kComma || mark == ';');
+    if (table && !lines.text.starts_with('"') && line->path.find(mark) != std::string_view::npos) {
       bad_line(file, lines.number, "more than two columns",
-               "keep path and label only; put a path that contains a comma in quotes");
+               "a header of three columns or more makes it a manifest; put a path that contains "
+               "the separator in quotes");
     }
     if (has_media_suffix(line->label)) {
       bad_line(file, lines.number,
@@ -281,12 +323,13 @@ bool is_list_file(const std::string& path) {
   const Result<size_t> count = read_prefix(path, first);
   if (!count) return false;
   const std::string_view text(reinterpret_cast<const char*>(first.data()), *count);
+  if (is_utf16(text)) return true;  // opening says what to do
   if (text.find('\0') != std::string_view::npos) return false;
   if (has_suffix(path, ".csv") && looks_like_csv_manifest(text)) return false;
   Lines lines(text);
   if (!lines.next()) return true;  // nothing but comments: opening says what is missing
-  const Separator separator = separator_of(lines.text, has_suffix(path, ".csv"));
-  return separator != Separator::kNone || has_media_suffix(lines.text);
+  const Beginning found = beginning_of(lines, has_suffix(path, ".csv"));
+  return found.separator != Separator::kNone || found.header || has_media_suffix(lines.text);
 }
 
 SourcePtr open_list_file(const std::string& path, const Arguments& arguments, const Progress&) {

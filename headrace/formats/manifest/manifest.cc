@@ -159,6 +159,7 @@ bool is_manifest(const std::string& path) {
   const Result<size_t> count = read_prefix(path, first);
   if (!count) return false;
   const std::string_view head(reinterpret_cast<const char*>(first.data()), *count);
+  if (is_utf16(head)) return json || has_suffix(path, ".tsv");  // to be refused by its name
   return json ? is_json_lines(head) : looks_like_csv_manifest(head);
 }
 
@@ -179,13 +180,14 @@ SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
   const auto text = [&](const char* name) {
     return arguments.is_none(name) ? std::optional<std::string>() : arguments.text(name);
   };
-  ManifestOptions options{
-      .image = text("image"),
-      .label = text("label"),
-      .classes = classes_argument(arguments),
-      .floats = arguments.text("floats") == "float64" ? DType::kFloat64 : DType::kFloat32,
-      .fill_missing = arguments.text("missing") == "fill"};
+  ManifestOptions options{.image = text("image"),
+                          .label = text("label"),
+                          .classes = classes_argument(arguments),
+                          .fill_missing = arguments.text("missing") == "fill"};
   if (!arguments.is_none("fields")) options.fields = arguments.texts("fields");
+  if (!arguments.is_none("floats")) {
+    options.floats = arguments.text("floats") == "float64" ? DType::kFloat64 : DType::kFloat32;
+  }
   std::array<uint8_t, 4096> first;
   const Result<size_t> count = read_prefix(path, first);
   if (!count) throw Exception(count.error());
@@ -204,7 +206,7 @@ const FormatRecord kManifest{
         "A table of pictures: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
         "lines (.jsonl, .ndjson). A column of picture paths is the field image (more of them keep "
         "their names), a column named label, class or alike the field label; the others are int64, "
-        "float32 or text fields.",
+        "float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params = {{.name = "root",
                 .type = ParamType::kString,
@@ -229,8 +231,8 @@ const FormatRecord kManifest{
                 .choices = {"refuse", "fill"}},
                {.name = "floats",
                 .type = ParamType::kString,
-                .doc = "The dtype of fractions.",
-                .fallback = std::string("float32"),
+                .doc = "The dtype of fractions. None: float32, or float64 where float32 makes "
+                       "different numbers equal: a column of large ones, or of many digits.",
                 .choices = {"float32", "float64"}},
                classes_param()},
     .recognizes = is_manifest,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -11,6 +10,7 @@
 #include "headrace/base/json_reader.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/manifest/manifest_numbers.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
@@ -33,24 +33,6 @@ const ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig, "columns of a man
                                  "one name."};
 
 constexpr size_t kLongestPath = 4096;
-
-// As people write numbers: 007 is a name.
-bool begins_with_zero(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  return text.size() > 1 && text[0] == '0' && std::isdigit(static_cast<unsigned char>(text[1]));
-}
-
-template <class Number>
-std::optional<Number> parsed(std::string_view text) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  if (begins_with_zero(text)) return {};
-  return value;
-}
-
-std::optional<int64_t> integer_in(std::string_view text) { return parsed<int64_t>(text); }
-std::optional<double> number_in(std::string_view text) { return parsed<double>(text); }
 
 // A field's name is a word: "Age (years)" -> Age_years.
 std::string word_from(std::string_view name) {
@@ -279,6 +261,8 @@ class ManifestMaker {
       digits |= value.find_first_of("0123456789") != value.npos;
       if (integers && integer_in(value)) continue;
       integers = false;
+      // An integer beyond 64 bits is a name: as a number it would be another.
+      if (!column.typed && is_whole(value) && !integer_in(value)) return Form::kText;
       if (!column.typed && !number_in(value)) return Form::kText;
     }
     if (!column.typed && !digits) return Form::kText;
@@ -323,6 +307,19 @@ class ManifestMaker {
     return out;
   }
 
+  DType narrowest(const ManifestColumn& column) const {
+    FractionWidth width;
+    auto missing = column.missing.begin();
+    for (int64_t r = 0; r < column.values.size(); ++r) {
+      if (missing != column.missing.end() && *missing == r) {
+        ++missing;
+      } else {
+        width.add(column.values[r], number_of(column, r));
+      }
+    }
+    return width.dtype();
+  }
+
   void add_values(ManifestColumn& column, const std::string& name) {
     using Form = ManifestField::Form;
     ManifestField out;
@@ -338,8 +335,8 @@ class ManifestMaker {
         out.integers = integers_of(column);
         break;
       case Form::kNumber:
-        out.field = {.name = name, .dtype = options_.floats};
-        out.numbers = options_.floats == DType::kFloat64 ? numbers_of<double>(column)
+        out.field = {.name = name, .dtype = options_.floats.value_or(narrowest(column))};
+        out.numbers = out.field.dtype == DType::kFloat64 ? numbers_of<double>(column)
                                                          : numbers_of<float>(column);
         break;
       default:

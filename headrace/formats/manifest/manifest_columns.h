@@ -17,7 +17,7 @@ struct ManifestOptions {
   std::optional<std::string> image = {}, label = {};    // names of columns; none: found
   std::optional<std::vector<std::string>> fields = {};  // of the others; none: all
   std::optional<ClassList> classes = {};
-  DType floats = DType::kFloat32;
+  std::optional<DType> floats = {};  // none: by the column
   bool fill_missing = false;
 };
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kMostColumns = 4096;
+// DataFrame.to_csv() writes its index first, under no name.
+constexpr std::string_view kIndexOfPandas = "index";
 
 // The end of the record that begins at `at`: its line feed, or `end` where that is the file's.
 // Null: it is not in the window.
@@ -104,7 +106,7 @@ class CsvReader {
       window_.take(kByteOrderMark.size());
       head.remove_prefix(kByteOrderMark.size());
     }
-    if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) {
+    if (is_utf16(head)) {
       bad_manifest_line(file_, 1, "UTF-16", "save it as UTF-8");
     }
     delimiter_ = delimiter_of(head.substr(0, head.find('\n')));
@@ -141,6 +143,7 @@ class CsvReader {
       while (name.starts_with(' ')) name.remove_prefix(1);
       while (name.ends_with(' ')) name.remove_suffix(1);
       check_text(name);
+      if (name.empty() && table_.columns.empty()) name = kIndexOfPandas;
       if (name.empty()) bad_manifest_line(file_, line_, "a column without a name");
       for (const ManifestColumn& column : table_.columns) {
         if (column.name == name) {
@@ -193,13 +196,19 @@ ManifestTable read_csv(const File& file, const Progress& progress) {
   return CsvReader(file, progress).read();
 }
 
+bool is_utf16(std::string_view head) {
+  return head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF");
+}
+
 bool looks_like_csv_manifest(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   std::string line(head.substr(0, head.find('\n')));
   if (line.ends_with('\r')) line.pop_back();
   std::vector<std::string_view> cells;
   if (split_record(line.data(), line.data() + line.size(), delimiter_of(line), cells)) return false;
-  for (const std::string_view cell : cells) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string_view cell = cells[i];
+    if (cell.empty() && i == 0) continue;  // see kIndexOfPandas
     if (cell.empty() || is_number(cell) || has_media_suffix(cell) || cell[0] == '#') return false;
   }
   return cells.size() > 2;

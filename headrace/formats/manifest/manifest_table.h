@@ -44,6 +44,9 @@ ManifestTable read_json_lines(const File& file, bool allow_missing, const Progre
 [[noreturn]] void bad_manifest_line(const File& file, int64_t line, std::string what,
                                     std::string hint = {});
 
+// By its byte order mark.
+bool is_utf16(std::string_view head);
+
 // Whether the beginning of a file is that of a CSV with a header of several columns, none of
 // which is just a path and a label.
 bool looks_like_csv_manifest(std::string_view head);

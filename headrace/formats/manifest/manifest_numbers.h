@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as tables write them, and how many bits the fractions of a column need.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/dtype.h"
+
+namespace headrace {
+
+// As people write numbers: 007 is a name.
+std::optional<int64_t> integer_in(std::string_view text);
+std::optional<double> number_in(std::string_view text);
+// Whether the text is an integer of whatever size, leading zeros included.
+bool is_whole(std::string_view text);
+
+// The dtype of a column of fractions: float32, or float64 where float32 would make different
+// numbers equal. See Note [Which fractions need 64 bits].
+class FractionWidth {
+ public:
+  void add(std::string_view written, double value);
+  DType dtype();
+
+ private:
+  bool loses_units_ = false;
+  std::vector<double> decimal_;  // of more digits than float32 always tells apart
+};
+
+}  // namespace headrace
