@@ -18,6 +18,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import declare
+from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
 from headrace.loader.form import Form, devices_named
 from headrace.loader.views import Delivered
@@ -74,7 +75,7 @@ class Resident(Loader):
         """See Loader.dlpack; device: default, the one where the data lies."""
         return super().dlpack(self._device if device is None else device, batch, depth)
 
-    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
         """See Loader.torch; device: default, the one where the data lies."""
         return super().torch(self._device if device is None else device, batch, depth)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.frameworks.mxnet import MxnetBatches  # late
     from headrace.frameworks.paddle import PaddleBatches  # late
     from headrace.frameworks.tensorflow import TensorFlowBatches  # late
+    from headrace.frameworks.torch_view import TorchBatches  # late
 
 
 class Outputs:
@@ -38,18 +39,20 @@ class Outputs:
         targets = devices_named(device)
         return Delivered(cast(ViewedLoader, self), lambda array: array, batch, targets, depth)
 
-    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
         """Batches as torch tensors: on the host without a copy, or on ``device``.
 
         "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
         from pinned memory, on a stream of their own; torch's current stream waits for the copy of
         the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
         devices divides each batch by rows over them: a tuple of batches comes, one each.
-        """
-        from headrace.frameworks.torch import devices_for, make_hand_over  # late
 
-        targets = devices_for(device)
-        return Delivered(cast(ViewedLoader, self), make_hand_over(device), batch, targets, depth)
+        It has a DataLoader's ``dataset``, ``sampler``, ``batch_sampler`` and options, too, for
+        loops and trainers that ask for them (docs/frameworks.md), and is none.
+        """
+        from headrace.frameworks.torch_view import TorchBatches  # late
+
+        return TorchBatches(cast(ViewedLoader, self), device, batch, depth)
 
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
         """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.

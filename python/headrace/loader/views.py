@@ -50,9 +50,9 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 class Delivered:
     """A loader whose batches are a framework's arrays. Everything else is the loader's own.
 
-    It can be iterated again and again, one epoch each time. It is no DataLoader and has no sampler:
-    the loader divides each global batch over the ranks, so nothing must be put around it that does
-    so a second time, and Lightning and Accelerate leave it as it is.
+    It can be iterated again and again, one epoch each time. It is no DataLoader: the loader divides
+    each global batch over the ranks, so nothing must be put around it that does so a second time,
+    and Lightning and Accelerate leave it as it is.
     """
 
     def __init__(
@@ -126,7 +126,14 @@ class Delivered:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "loader":  # while it is copied, it has none yet
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self.loader, name)
+        try:
+            return getattr(self.loader, name)
+        except AttributeError:
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r}: it is no DataLoader, and "
+                "docs/frameworks.md lists what .torch() has of one's attributes; .loader is the "
+                "headrace.Loader, .source its records"
+            ) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.loader)})

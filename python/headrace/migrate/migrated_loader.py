@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
 from headrace.loader.form import Form
-from headrace.loader.views import Delivered
 from headrace.migrate.collated import Collated, CollatedForm
 from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
@@ -48,7 +48,7 @@ class MigratedLoader(Loader):
         """``batch`` of a view: in its form."""
         return super().batch_as(epoch, index, self._nested(form))
 
-    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
         """Batches as torch tensors, as Loader.torch has them; where a collate_fn is run, what it
         returns, on ``device``."""
         if self.collated is None:

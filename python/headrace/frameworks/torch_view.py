@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``loader.torch()`` returns: batches as torch tensors, with what scripts ask of a DataLoader.
+
+It is no DataLoader: frameworks put a sampler of their own around those.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from headrace.frameworks.torch import devices_for, make_hand_over
+from headrace.frameworks.torch_parts import Batches, Order, Records, finished_batch
+from headrace.loader.viewed import ViewedLoader
+from headrace.loader.views import Delivered
+
+
+class TorchBatches(Delivered):
+    """A loader whose batches are torch's tensors. Everything else is the loader's own."""
+
+    # A DataLoader's options, as of one without worker processes. Nothing reads them here; scripts
+    # and trainers may, and may set them.
+    num_workers = 0
+    prefetch_factor = None
+    persistent_workers = False
+    pin_memory = False
+    pin_memory_device = ""
+    timeout = 0
+    worker_init_fn = None
+    multiprocessing_context = None
+    generator = None
+    in_order = True
+
+    collate_fn = staticmethod(finished_batch)
+
+    def __init__(
+        self, loader: ViewedLoader, device: Any = None, batch: str = "tuple", depth: int = 2
+    ) -> None:
+        targets = devices_for(device)
+        super().__init__(loader, make_hand_over(device), batch, targets, depth)
+
+    @functools.cached_property
+    def dataset(self) -> Any:
+        """What ``from_dataloader``'s DataLoader was over; else the records of the loader's source:
+        their number, ``classes``, and record i as a dictionary before any transform."""
+        original = getattr(self.loader.original, "dataset", None)
+        if original is None or not hasattr(original, "__dict__"):
+            return Records(self.loader, original)
+        return original
+
+    @functools.cached_property
+    def batch_sampler(self) -> Batches:
+        """The batches of the epoch that comes next, each by its record indices."""
+        return Batches(self, self.loader)
+
+    @property
+    def sampler(self) -> Order:
+        """The record indices of this rank in the epoch that comes next."""
+        return self.batch_sampler.sampler
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether an incomplete last batch is left out."""
+        return self.batch_sampler.drop_last
