@@ -90,7 +90,7 @@ def test_another_dataset_becomes_a_step_that_runs_in_workers_too() -> None:
         assert not torch.equal(*noise)  # another epoch
         assert len({float(x) for x in noise[0].ravel()}) == 22
     (part,) = loader.report.python
-    assert part.name == "Words (11 records)" and "does not know" in part.note
+    assert part.name == "Words (11 records)" and "draws random numbers" in part.note
 
 
 def test_a_subset_of_another_dataset_keeps_its_rows() -> None:

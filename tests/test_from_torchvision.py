@@ -132,7 +132,7 @@ def test_arrays_in_memory_are_sources() -> None:
         assert not loader.report.python
 
 
-def test_overridden_datasets_are_asked_themselves(pictures: Path) -> None:
+def test_what_a_dataset_adds_to_its_records_is_a_column(pictures: Path) -> None:
     class Marked(tv.datasets.ImageFolder):  # type: ignore[misc, name-defined]
         def __getitem__(self, index: int) -> Any:
             image, label = super().__getitem__(index)
@@ -141,8 +141,11 @@ def test_overridden_datasets_are_asked_themselves(pictures: Path) -> None:
     recipe = tv.transforms.Compose([tv.transforms.Resize((4, 4)), tv.transforms.ToTensor()])
     dataloader = DataLoader(Marked(str(pictures), recipe), batch_size=9)
     loader = translated(dataloader)
-    assert_same_batches(dataloader, loader)
-    assert "a __getitem__ of its own" in loader.report.python[0].note
+    assert_same_batches(dataloader, loader, tolerance=1e-6)
+    assert not loader.report.python
+    left = translated(dataloader, trace=False)
+    assert_same_batches(dataloader, left)
+    assert "a __getitem__ of its own" in left.report.python[0].note
 
 
 def test_labels_that_were_changed_are_the_ones_delivered(pictures: Path) -> None:

@@ -9,24 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import _core
-from headrace import transforms as T
 from headrace.loader.dataloader_keywords import KEYWORDS
-from headrace.migrate import check as comparison
-from headrace.migrate import dataset as datasets
 from headrace.migrate.batching import Batching
 from headrace.migrate.known_dataset import REFUSED, Dataset, Told
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.order import keywords_from
-from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
-from headrace.migrate.report import ADVICE, DROPPED, NATIVE, PYTHON, Report
-from headrace.migrate.transform_list import translate
-from headrace.migrate.translations.registry import Form, NoOperator, Translated, shown
+from headrace.migrate.originals import name_of
+from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
+from headrace.migrate.resolved import resolved
 
 
 def from_dataloader(
     dataloader: Any,
     *,
     check: bool = True,
+    trace: bool | float = True,
     python_workers: int = 0,
     collate: str = "same",
     annotations: Any = None,
@@ -37,15 +34,20 @@ def from_dataloader(
     """A Loader that gives the batches of a torch DataLoader, and a report of what became of it.
 
     Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and its kin, SVHN,
-    CocoDetection), TensorDataset and Subsets of them become sources, transforms of torchvision
-    (v1 and v2) operators. What has no operator, and every other map-style dataset, runs as a step
-    in Python, on one thread or in ``python_workers`` processes. Random orders and draws are others
+    CocoDetection), TensorDataset and Subsets of them become sources, and so does a dataset of
+    yours that opens a picture, transforms it and adds values; transforms of torchvision (v1 and v2)
+    become operators. What has no operator, and every other map-style dataset, runs as a step in
+    Python, on one thread or in ``python_workers`` processes. Random orders and draws are others
     than torch's, from the same distributions.
 
     Args:
         dataloader: over a map-style dataset. It is not iterated, apart from a sampler that
             Headrace does not know.
         check: compare 32 records of both, without what is random.
+        trace: look through a dataset that is not known, for what it does with files and
+            transforms: its ``__getitem__`` is called twice for each record, with stand-ins for
+            both, in a forked process. A number allows it so many seconds (default: 60); False
+            leaves such datasets as they are.
         collate: "same" runs a collate_fn that has no form of ours on the records of each finished
             batch, whose stack is the batch itself; "run" runs every one; "copy" runs it on copies,
             which it may change in place; "default" leaves it out.
@@ -67,34 +69,30 @@ def from_dataloader(
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _refuse_iterable(dataloader)
     batching = Batching(dataloader, collate, report)
-    dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
-    try:
-        image_steps = _image_steps(dataset)
-    except NoOperator as reason:
-        joint = f"its transforms take image and target together, and {reason}"
-        dataset, image_steps = datasets.asked(dataloader.dataset, joint), []
-    if (wanted := changes.get("fields")) is not None:
-        # What is not delivered need not be compared, or move along.
-        wanted = (wanted,) if isinstance(wanted, str) else wanted
-        dataset.fields = tuple(name for name in dataset.fields if name in wanted)
+    dataset, parts = resolved(
+        dataloader.dataset, Told(annotations, outside), trace, report if check else None, changes
+    )
     native = not dataset.steps
     report.add(
         f"{dataset.name} ({len(dataset.source):,} records)",
         NATIVE if native else PYTHON,
         dataset.note,
     )
-    label_step = _label_step(dataset)
-    for step in [*image_steps, *([label_step] if label_step else [])]:
+    if dataset.skips:
+        report.add(
+            "except: in __getitem__",
+            CHANGED,
+            "a file that cannot be read is an error, where the dataset may take another record: "
+            'on_error="substitute" or "skip"',
+        )
+    for step in parts.all:
         for name in step.names:
             report.add(name, NATIVE if step.native else PYTHON, step.note)
     keywords = keywords_from(dataloader, len(dataset.source), report, changes)
     _note_the_rest(dataloader, dataset, report, python_workers)
-    if check:
-        comparison.compare(dataset, image_steps, label_step, report, changes)
-    steps = [*dataset.steps, *(step for part in image_steps for step in part.step)]
-    if label_step:
-        steps += label_step.step
-    steps += batching.steps(dataset, keywords | changes)
+    steps = parts.pipeline(dataset, steady=False)
+    if mixing := batching.steps(dataset, keywords | changes):
+        steps = [*steps, *mixing]
     loader = MigratedLoader(
         dataset.source,
         steps,
@@ -102,6 +100,7 @@ def from_dataloader(
             "fields": dataset.fields,
             "ragged": "list" if dataset.ragged or batching.runs else None,
             "python_workers": python_workers,
+            **dataset.options,
             **keywords,
             **changes,
         },
@@ -123,44 +122,6 @@ def _refuse_iterable(dataloader: Any) -> None:
             "numbers",
             hint="hr.prefetch(dataloader, device) feeds a GPU from it; hr.open() reads shards",
         )
-
-
-def _image_steps(dataset: Dataset) -> list[Translated]:
-    if dataset.transform is None:
-        return []
-    numbers = (0, len(dataset.source) // 2, len(dataset.source) - 1)
-    records = [dataset.raw(i) for i in numbers]
-    probes = records if dataset.together else [record["image"] for record in records]
-    return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
-
-
-def _label_step(dataset: Dataset) -> Translated | None:
-    transform = dataset.target_transform
-    if transform is None:
-        return None
-
-    def steadily(label: Any) -> Any:
-        with seeded(0):
-            return transform(label)
-
-    given = steadily(dataset.raw(0)["label"])
-    value = value_crossing(given)
-    returns = None
-    if not isinstance(value, (str, bytes)) and value.dtype.name not in _core.DType.__members__:
-        raise REFUSED.error(
-            f"target_transform makes the label {described(given)}",
-            hint="a number, an array, a tensor or text; a label that is not there is -1, say",
-        )
-    if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
-        returns = {"label": datasets.declared("label", [value])}
-    return Translated(
-        [f"target_transform {shown(transform)}"],
-        [T.Python(OnTarget(transform), returns, fields="label")],
-        [T.Python(OnTarget(transform, steady=True), returns, fields="label")],
-        steadily,
-        False,
-        "a callable of your own",
-    )
 
 
 def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_workers: int) -> None:

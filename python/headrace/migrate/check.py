@@ -16,8 +16,8 @@ from headrace.errors import declare
 from headrace.loader import Loader
 from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.originals import value_crossing
+from headrace.migrate.pipeline import Parts
 from headrace.migrate.report import Report
-from headrace.migrate.translations.registry import Translated
 from headrace.sources import subset
 
 _DIFFERS = declare(
@@ -38,26 +38,24 @@ _UNITS = 8  # of the last place, of the largest value
 
 def compare(
     dataset: Dataset,
-    image_steps: list[Translated],
-    label_step: Translated | None,
+    parts: Parts,
     report: Report,
     keywords: Mapping[str, Any],
 ) -> None:
     """Raises ConfigError HR0835 where a record differs. keywords: the loader's."""
     count = min(_RECORDS, len(dataset.source))
     picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
-    steps = [*image_steps, *([label_step] if label_step else [])]
     said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
-    ours = _records(dataset, picks, steps, said)
+    ours = _records(dataset, picks, parts, said)
     report.differences = dict.fromkeys(dataset.fields, 0.0)
     for number, record in zip(picks, ours, strict=True):
-        expected = _expected(dataset, int(number), image_steps, label_step)
+        expected = _expected(dataset, int(number), parts)
         for name in dataset.fields:
             problem, largest = _difference(record[name], expected[name])
             if problem:
                 place = ""
-                if name == "image":
-                    place = _first_step(dataset, int(number), image_steps, said)
+                if name in parts.pictures:
+                    place = _first_step(dataset, int(number), parts, name, said)
                 raise _DIFFERS.error(
                     f"{name} of record {number} {problem}{place}",
                     note=f"the record's key is {dataset.source.key(int(number))}",
@@ -67,14 +65,25 @@ def compare(
     report.records_checked = len(picks)
 
 
+def decoded(dataset: Dataset, picks: Any) -> list[dict[str, Any]]:
+    """Records as the source has them, pictures decoded."""
+    of_source = {field.name for field in dataset.source.schema}
+    fields = tuple(name for name in dataset.fields if name in of_source)
+    return _records(dataset, picks, Parts({}), {}, fields)
+
+
 def _records(
-    dataset: Dataset, picks: Any, steps: list[Translated], said: Mapping[str, Any]
+    dataset: Dataset,
+    picks: Any,
+    parts: Parts,
+    said: Mapping[str, Any],
+    fields: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
-    pipeline = [*dataset.steady, *(step for part in steps for step in part.steady)]
+    pipeline = parts.pipeline(dataset, steady=True)
     source = subset(dataset.source, picks)
     options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
-    options.update(said)
-    with Loader(source, pipeline, fields=dataset.fields, **options) as loader:
+    options.update({**dataset.options, **said})
+    with Loader(source, pipeline, fields=fields or dataset.fields, **options) as loader:
         return [
             {name: _kept(values[0]) for name, values in batch._asdict().items()} for batch in loader
         ]
@@ -85,17 +94,16 @@ def _kept(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _expected(
-    dataset: Dataset, number: int, image_steps: list[Translated], label_step: Translated | None
-) -> dict[str, Any]:
+def _expected(dataset: Dataset, number: int, parts: Parts) -> dict[str, Any]:
     values = dataset.raw(number)
-    for part in image_steps:
-        if dataset.together:
-            values = part.original(values)
-        else:
-            values["image"] = part.original(values["image"])
-    if label_step:
-        values["label"] = label_step.original(values["label"])
+    for name, steps in parts.pictures.items():
+        for part in steps:
+            if dataset.together:
+                values = part.original(values)
+            else:
+                values[name] = part.original(values[name])
+    if parts.label:
+        values["label"] = parts.label.original(values["label"])
     return {name: value_crossing(value) for name, value in values.items()}
 
 
@@ -120,12 +128,14 @@ def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
 
 
 def _first_step(
-    dataset: Dataset, number: int, steps: list[Translated], said: Mapping[str, Any]
+    dataset: Dataset, number: int, parts: Parts, name: str, said: Mapping[str, Any]
 ) -> str:
-    """The first step after which the image differs."""
+    """The first step after which the picture differs."""
+    steps = parts.pictures[name]
     for count in range(len(steps) + 1):
-        (ours,) = _records(dataset, [number], steps[:count], said)
-        theirs = _expected(dataset, number, steps[:count], None)
-        if _difference(ours["image"], theirs["image"])[0]:
+        some = Parts({**parts.pictures, name: steps[:count]})
+        (ours,) = _records(dataset, [number], some, said)
+        theirs = _expected(dataset, number, some)
+        if _difference(ours[name], theirs[name])[0]:
             return f" after {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
     return ""

@@ -34,9 +34,14 @@ from headrace.sources.media_paths import is_media_path
 from headrace.sources.pictures import is_picture
 from headrace.sources.values import is_integer
 
+Traced = Callable[[Any, str], Dataset]
 
-def translate(dataset: Any, told: Told) -> Dataset:
-    """The dataset, or a torch Subset of one. ConfigError where its records have no fields."""
+
+def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
+    """The dataset, or a torch Subset of one. ConfigError where its records have no fields.
+
+    traced(dataset, why): one that is not known, and why; or NoFormat.
+    """
     base, rows = _opened(dataset)
     if not hasattr(base, "__getitem__") or not hasattr(base, "__len__") or not len(base):
         raise REFUSED.error(
@@ -46,7 +51,10 @@ def translate(dataset: Any, told: Told) -> Dataset:
     try:
         out = _maker_of(base)(base, told)
     except NoFormat as reason:
-        return asked(dataset, str(reason))
+        try:
+            return traced(dataset, str(reason))
+        except NoFormat as left:
+            return asked(dataset, left)
     out.name = type(base).__name__
     if rows is not None:
         of_all = out.raw
@@ -180,7 +188,7 @@ _WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
 # All others.
 
 
-def asked(dataset: Any, reason: str) -> Dataset:
+def asked(dataset: Any, reason: NoFormat) -> Dataset:
     """A source of record numbers, and a step that asks the dataset for the record."""
     dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
@@ -199,7 +207,8 @@ def asked(dataset: Any, reason: str) -> Dataset:
         steady=[T.Python(steady, returns, fields="index")],
         named=isinstance(first, Mapping),
         node=node,
-        note=reason,
+        note=str(reason),
+        way=reason.way,
     )
 
 

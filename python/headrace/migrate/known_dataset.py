@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from headrace.errors import declare
@@ -22,6 +22,14 @@ REFUSED = declare(
 )
 
 Records = Callable[[int], dict[str, Any]]
+
+
+@dataclasses.dataclass
+class Picture:
+    """What is done to a picture of a record, and what it is before: see ``registry.Form.kind``."""
+
+    transform: Any
+    kind: str = "pil"
 
 
 @dataclasses.dataclass
@@ -42,10 +50,33 @@ class Dataset:
     named: bool = False  # its records are dictionaries
     note: str = ""
     node: Node | None = None  # how its records nest; None: they are flat
+    # Of one that was traced.
+    is_traced: bool = False
+    several: dict[str, Picture] = dataclasses.field(default_factory=dict)  # pictures, by field
+    shared: str = ""  # the field whose files all pictures are views of
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
+    skips: bool = False  # its code catches exceptions, and may skip what is damaged
+    way: str = ""  # what would make it native
+
+    @property
+    def pictures(self) -> dict[str, Picture]:
+        """What is done to pictures, by field."""
+        return self.several or ({"image": Picture(self.transform)} if self.transform else {})
+
+    def narrow(self, wanted: str | Sequence[str]) -> None:
+        """To fields that are delivered: others need not be compared, or move along."""
+        wanted = (wanted,) if isinstance(wanted, str) else wanted
+        self.fields = tuple(name for name in self.fields if name in wanted)
+        self.several = {n: picture for n, picture in self.several.items() if n in wanted}
 
 
 class NoFormat(Exception):
-    """The dataset has to be asked record by record; the message says why."""
+    """The dataset has to be asked record by record; the message says why, ``way`` what would make
+    it native."""
+
+    def __init__(self, why: str, way: str = "") -> None:
+        super().__init__(why)
+        self.way = way
 
 
 class Told(NamedTuple):

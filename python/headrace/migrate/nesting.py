@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace.sources.pictures import is_picture
@@ -74,6 +74,25 @@ class Node:
         for part, value in zip(self.parts, inner, strict=True):
             yield from part._values(value)
 
+    def leaves(self, record: Any, other: Callable[[], BaseException] = OtherForm) -> list[Any]:
+        """The values alone, which are not looked at; ``other()`` is raised for another form."""
+        out: list[Any] = []
+        self._leaves(record, other, out)
+        return out
+
+    def _leaves(self, value: Any, other: Callable[[], BaseException], out: list[Any]) -> None:
+        if self.is_leaf:
+            out.append(value)
+            return
+        if self.how == "dict":
+            if not issubclass(type(value), dict) or tuple(value) != self.keys:
+                raise other()
+            value = value.values()
+        elif not issubclass(type(value), (tuple, list)) or len(value) != len(self.parts):
+            raise other()
+        for part, each in zip(self.parts, value, strict=True):
+            part._leaves(each, other, out)
+
     def rebuilt(self, fields: Mapping[str, Any]) -> Any:
         """What a batch has in its place. REQUIRES: all of its fields are there."""
         if self.how == "leaf":
@@ -134,8 +153,8 @@ def _node(value: Any, taken: set[str], name: str, first: bool, top: bool = False
 
 
 def _are_numbers(value: Any) -> bool:
-    kinds = {type(each) for each in value}
-    return not isinstance(value, Mapping) and len(kinds) == 1 and issubclass(*kinds, numbers.Number)
+    first, *others = {type(each) for each in value}
+    return not isinstance(value, Mapping) and not others and issubclass(first, numbers.Number)
 
 
 def _base(value: Any, first: bool = False) -> str:

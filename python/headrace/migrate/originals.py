@@ -41,11 +41,14 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def value_from_pixels(pixels: Pixels, form: str) -> Any:
-    """(C, H, W) as "pil", "image" (torchvision's Image) or "tensor"."""
+    """(C, H, W) as "pil", "image" (torchvision's Image), "tensor", "array" or "bgr"."""
     if form == "pil":
         from PIL import Image
 
         return Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
+    if form in ("array", "bgr"):
+        array = pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)
+        return np.ascontiguousarray(array[..., ::-1] if form == "bgr" else array)
     import torch
 
     tensor = torch.from_numpy(np.ascontiguousarray(pixels))
@@ -62,6 +65,15 @@ def pixels_from_value(value: Any) -> Any:
     if hasattr(value, "getbands"):
         return array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1))
     return array
+
+
+def pixels_of(value: Any, form: str) -> Any:
+    """A picture in a form of ``value_from_pixels`` as (C, H, W)."""
+    pixels = pixels_from_value(value)
+    if form not in ("array", "bgr"):
+        return pixels
+    pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+    return pixels[::-1] if form == "bgr" else pixels
 
 
 class Originals:

@@ -14,12 +14,21 @@ from typing import Any
 import headrace.migrate.translations  # noqa: F401  (registers them)
 from headrace import _core, library_steps
 from headrace import transforms as T
-from headrace.migrate.originals import Originals, Pixels, pixels_from_value, seeded
+from headrace.migrate.originals import (
+    Originals,
+    Pixels,
+    pixels_from_value,
+    pixels_of,
+    seeded,
+)
+from headrace.migrate.through import PassesNot, passed_through
 from headrace.migrate.translations.registry import (
     Form,
     NoOperator,
+    SeveralValues,
     Translated,
     image_of,
+    known_name,
     native,
     opened,
     shown,
@@ -32,10 +41,15 @@ def translate(transform: Any, form: Form) -> list[Translated]:
     What has no operator becomes a step in Python; NoOperator where transforms take whole records.
     """
     out: list[Translated] = []
-    for each in opened(transform):
+    waiting = opened(transform)
+    while waiting:
+        each = waiting.pop(0)
         try:
             step = native(each, form)
         except NoOperator as reason:
+            if (inner := _passed_through(each, form)) is not None:
+                waiting[:0] = inner
+                continue
             if isinstance(form.probes[0], dict):
                 raise NoOperator(f"{shown(each)}: {reason}") from None
             step = Translated([shown(each)], [], [], each, False, str(reason))
@@ -49,12 +63,24 @@ def translate(transform: Any, form: Form) -> list[Translated]:
     return out
 
 
+def _passed_through(transform: Any, form: Form) -> list[Any] | None:
+    """What an object of the user's hands its image to, where it does nothing else."""
+    if known_name(transform):
+        return None
+    try:
+        return opened(passed_through(transform, form.probes))
+    except PassesNot:
+        return None
+
+
 def _advance(form: Form, step: Translated, transform: Any) -> None:
     """Passes the probes on through the original, and makes the step where it is in Python."""
     before = copy.copy(form)
     with seeded(0):
         form.probes = [transform(value) for value in before.probes]
     value = image_of(form.probes[0])
+    if isinstance(value, (list, tuple, dict)):
+        raise SeveralValues(f"{shown(transform)} returns a {type(value).__name__}")
     pixels = pixels_from_value(value)
     if hasattr(value, "getbands"):
         form.kind = "pil"
@@ -68,19 +94,22 @@ def _advance(form: Form, step: Translated, transform: Any) -> None:
 
 
 def _make_python(step: Translated, transforms: list[Any], before: Form, after: Form) -> None:
-    arrays = [pixels_from_value(value) for value in before.probes]
+    arrays = [pixels_of(value, before.kind) for value in before.probes]
     results = [pixels_from_value(value) for value in after.probes]
     returns = None
-    if [(a.shape, a.dtype) for a in arrays] != [(r.shape, r.dtype) for r in results]:
-        returns = {"image": _declared(arrays, results, before.fixed)}
-        after.fixed = -1 not in returns["image"][1]
+    of_arrays = before.kind in ("array", "bgr")
+    if of_arrays or [(a.shape, a.dtype) for a in arrays] != [(r.shape, r.dtype) for r in results]:
+        returns = {before.field: _declared(arrays, results, before.fixed)}
+        if of_arrays and after.kind == "other":  # (H, W, C) still
+            returns[before.field] = (*returns[before.field][:2], "tensor")
+        after.fixed = -1 not in returns[before.field][1]
     steady = Originals(transforms, before.kind, steady=True)
-    ours = T.Python(Originals(transforms, before.kind), returns, fields="image")
+    ours = T.Python(Originals(transforms, before.kind), returns, fields=before.field)
     # fields= is how the argument is found here, and no word of the user about other fields.
     moves = any(map(library_steps.moves, transforms))
     ours.geometry = _core.PythonGeometry.moves if moves else _core.PythonGeometry.unknown
     step.step = [ours]
-    step.steady = [T.Python(steady, returns, fields="image")]
+    step.steady = [T.Python(steady, returns, fields=before.field)]
     step.original = _steadily(steady)
     step.names = [shown(transform) for transform in transforms]
     step.transforms, step.before = transforms, before

@@ -24,6 +24,12 @@ def grayscale(transform: Any, form: Form) -> Made:
     return [ours], [ours], transform
 
 
+@translation("headrace.Grey")
+def grey(transform: Any, form: Form) -> Made:
+    ours = T.Grayscale(1, arithmetic="pillow")
+    return [ours], [ours], transform
+
+
 @translation("RGB")
 def rgb(transform: Any, form: Form) -> Made:
     channels = {pixels_from_value(value).shape[0] for value in form.probes}

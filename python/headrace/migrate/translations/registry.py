@@ -35,15 +35,22 @@ class Translated:
 class Form:
     """What an image is between two of the original's transforms."""
 
-    kind: str  # "pil", "image" (torchvision's), "tensor", or "other": no longer a picture
+    # "pil", "image" (torchvision's), "tensor", "array" or "bgr" ((H, W, C) of NumPy), or "other":
+    # no longer a picture.
+    kind: str
     dtype: str
     fixed: bool  # whether all records have one size
     # Values of some records there: images, or dictionaries where transforms take whole records.
     probes: list[Any]
+    field: str = "image"  # in which it stands
 
 
 class NoOperator(Exception):
     """There is none that gives the same; the message says why."""
+
+
+class SeveralValues(Exception):
+    """A transform returns several pictures of one; the message says which."""
 
 
 # Ours, ours without randomness, and the original without it.
@@ -86,7 +93,10 @@ def native(transform: Any, form: Form) -> Translated | None:
     name = known_name(transform)
     if form.kind == "other":
         raise NoOperator("after it the image is no picture any more")
-    if name in _nothing:
+    if form.kind in ("array", "bgr") and name not in _OF_ARRAYS[form.kind]:
+        what = f"arrays of OpenCV's (H, W, {form.kind.upper()})" if form.kind == "bgr" else "arrays"
+        raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
+    if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
     known = _translations.get(name)
     if known is None:
@@ -109,6 +119,10 @@ def native(transform: Any, form: Form) -> Translated | None:
     if known.sizes:
         form.fixed = True
     return Translated([shown(transform)], ours, steady, original, True, "; ".join(notes))
+
+
+# What makes of (H, W, C) what pictures are here.
+_OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 
 
 def _check_resampling(transform: Any, form: Form) -> None:
@@ -206,7 +220,7 @@ def opened(transform: Any) -> list[Any]:
 def known_name(value: Any) -> str:
     """The class's name where it is torchvision's own, and as torchvision wrote it, or after "timm."
     where it is timm's; else nothing."""
-    before = {"torchvision": "", "timm": "timm."}.get(_home(value))
+    before = {"torchvision": "", "timm": "timm.", "headrace": "headrace."}.get(_home(value))
     return "" if before is None or _altered(value) else before + type(value).__name__
 
 

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks through a dataset: what its ``__getitem__`` does with files and transforms.
+
+``dataset[i]`` is called for every record in a forked child process, with stand-ins for the
+functions that read files and for its transforms. A stand-in for a file's contents is opaque: what
+would show the code anything of them ends the attempt with a reason. What comes out is a table: of
+each record the files, what is done to them, and all other values. Nothing is extrapolated, and a
+second child proves it with real files. ``tracing`` is the first run, ``spies`` the second.
+"""
+
+from headrace.migrate.look.looking import LIMIT, Looked, look, transforms_of
+
+__all__ = ["LIMIT", "Looked", "look", "transforms_of"]

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function in a forked child process, which may crash, hang or end there.
+
+The child sees all objects of the program and changes none of them. It has one thread, whatever the
+parent has; a lock that another thread of the parent held is never let go of in it, so the child is
+given a limit, and one that does not answer is ended.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+SILENCE = 10.0  # seconds without a word after which the child is ended
+_WORD = 0.2  # seconds between words
+
+Say = Callable[[int, int], None]  # where it is: (done, of)
+
+
+class Ended(NamedTuple):
+    """What the child returned, or why it did not."""
+
+    value: Any = None
+    problem: str = ""
+
+
+def can_fork() -> bool:
+    return hasattr(os, "fork") and sys.platform != "darwin"
+
+
+def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ended:
+    """What ``work(say)`` returns. It calls ``say(done, of)`` often; where that shows that it would
+    not end within ``limit`` seconds, it is ended. raise_limit: how the user gives it longer."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12's word on forks beside threads
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _be_child(work, writer)
+    os.close(writer)
+    try:
+        ended = _answer_of(reader, limit, raise_limit)
+    finally:
+        status = _end(child)
+        os.close(reader)
+    if ended is None:
+        how = f"by {signal.Signals(status).name}" if status else "without a word"
+        return Ended(problem=f"the child process that ran it ended {how}")
+    return ended
+
+
+def _be_child(work: Callable[[Say], Any], writer: int) -> None:
+    code = 1
+    try:
+        gc.freeze()  # what the parent has is not touched by collections, and stays shared
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and ends the child
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        torch = sys.modules.get("torch")
+        if torch:
+            torch.set_num_threads(1)  # OpenMP's others are not there
+        last = 0.0
+
+        def say(done: int, of: int) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > _WORD:
+                last = now
+                _send(writer, (done, of))
+
+        _send(writer, Ended(work(say)))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
+    """None: it ended without one."""
+    began = time.monotonic()
+    done = 0
+    while True:
+        try:
+            word = _received(reader)
+        except TimeoutError:
+            return Ended(problem=f"record {done} gave no answer for {SILENCE:g} s")
+        if word is None or isinstance(word, Ended):
+            return word
+        done, of = word
+        passed = time.monotonic() - began
+        expected = passed * of / max(done, 1)
+        if passed > min(0.5, limit) and expected > limit:
+            return Ended(
+                problem=f"tracing {of:,} records would take some {expected:.0f} s, and the limit "
+                f"is {limit:g} s{raise_limit}"
+            )
+
+
+def _end(child: int) -> int:
+    """Ends it, and gives the number of the signal that ended it before; 0 where none did."""
+    for _ in range(100):  # one that has closed its pipe is about to end by itself
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return 0
+
+
+def _send(writer: int, value: Any) -> None:
+    data = pickle.dumps(value, protocol=5)
+    left = memoryview(len(data).to_bytes(8, "little") + data)
+    while left:
+        left = left[os.write(writer, left) :]
+
+
+def _received(reader: int) -> Any:
+    """The next value; None at the end. TimeoutError after ``SILENCE``."""
+    size = _bytes(reader, 8)
+    data = _bytes(reader, int.from_bytes(size, "little")) if size else b""
+    return pickle.loads(data) if data else None
+
+
+def _bytes(reader: int, count: int) -> bytes:
+    parts = []
+    while count:
+        if not select.select([reader], [], [], SILENCE)[0]:
+            raise TimeoutError
+        part = os.read(reader, min(count, 1 << 20))
+        if not part:
+            return b""
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which modules a dataset's code stands in: there functions are found by name, and watched."""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.migrate.look.marks import is_installed
+from headrace.migrate.look.recorders import is_dataset
+
+_FOREIGN = ("torch", "builtins", "headrace", "typing", "abc", "collections")
+
+
+def homes_of(dataset: Any) -> list[str]:
+    """Names of the modules of its classes, of the functions and datasets that it holds, and of what
+    those import that is not installed."""
+    homes: dict[str, None] = {}
+    for one in _datasets_in(dataset):
+        for base in type(one).__mro__:
+            _add(base.__module__, homes)
+        for value in vars(one).values():
+            if isinstance(value, types.FunctionType):
+                _add(value.__module__, homes)
+    for name in list(homes):
+        for value in list(vars(sys.modules[name]).values()):
+            module = getattr(value, "__module__", None)
+            if isinstance(value, (type, types.FunctionType)) and _is_users(module):
+                _add(module, homes)
+    return list(homes)
+
+
+def _datasets_in(dataset: Any) -> Iterator[Any]:
+    seen: set[int] = set()
+    waiting = [dataset]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or not hasattr(one, "__dict__"):
+            continue
+        seen.add(id(one))
+        yield one
+        for value in vars(one).values():
+            held = value if isinstance(value, (list, tuple)) and len(value) < 64 else [value]
+            waiting += [each for each in held if is_dataset(each)]
+
+
+def _add(module: str | None, homes: dict[str, None]) -> None:
+    if module and module.partition(".")[0] not in _FOREIGN and module in sys.modules:
+        homes[module] = None
+
+
+def _is_users(module: str | None) -> bool:
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return isinstance(file, str) and not is_installed(file)
+
+
+def handles_exceptions(dataset: Any) -> bool:
+    """Whether a ``__getitem__`` of its classes has an ``except``: it may skip what is damaged."""
+    codes = [
+        getattr(vars(base).get("__getitem__"), "__code__", None)
+        for one in _datasets_in(dataset)
+        for base in type(one).__mro__
+    ]
+    return any(code is not None and _has_handler(code) for code in codes)
+
+
+def _has_handler(code: types.CodeType) -> bool:
+    steps = [step.opname for step in dis.get_instructions(code)]
+    if {"CHECK_EXC_MATCH", "JUMP_IF_NOT_EXC_MATCH"} & set(steps):
+        return True
+    return any(a == "PUSH_EXC_INFO" and b == "POP_TOP" for a, b in itertools.pairwise(steps))

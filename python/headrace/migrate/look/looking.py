@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both runs over a dataset: traced for all records, and proven on some with real files."""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from headrace.migrate.look import child, guards, spies
+from headrace.migrate.look.columns import Table
+from headrace.migrate.look.homes import handles_exceptions, homes_of
+from headrace.migrate.look.marks import DIFFERS, Attempt, Left
+from headrace.migrate.look.names import Names
+from headrace.migrate.look.recorders import Recorder, clone, is_composite
+from headrace.migrate.look.stand_ins import StandIns, put
+from headrace.migrate.nesting import Node
+
+LIMIT = 60.0  # seconds that tracing may take
+
+
+class Looked(NamedTuple):
+    """What was found out: a table of all records, or ``reason``, and what the user can write."""
+
+    reason: str = ""
+    way: str = ""
+    node: Node | None = None
+    columns: tuple[dict[str, Any], ...] = ()
+    compared: int = 0  # pictures of real files
+    skips: bool = False  # it handles exceptions, so damaged files may be skipped
+    deep: bool = False  # what the user wrote around other transforms was run, too
+
+
+def look(dataset: Any, limit: float = LIMIT) -> Looked:
+    """Traces it, and proves what was traced. The program's objects stay as they are."""
+    if not child.can_fork():
+        return Looked(f"{sys.platform} cannot fork the process that would look through it")
+    if not hasattr(dataset, "__dict__") or len(dataset) == 0:
+        return Looked("it has no attributes to look at")
+    if hasattr(dataset, "set_epoch"):
+        return Looked("it has set_epoch(): its records may change from epoch to epoch")
+    more = f"; trace={2 * limit:g} allows it longer"
+    try:
+        wrappers = [real for real in transforms_of(dataset, False).values() if is_composite(real)]
+    except Exception as failure:
+        return Looked(f"it cannot be copied: {type(failure).__name__}: {failure}")
+    for deep in (True, False) if wrappers else (False,):
+        traced = child.run(functools.partial(trace, dataset, deep), limit, more)
+        found: Looked = traced.value or Looked(traced.problem)
+        if not found.reason:
+            break
+    if found.reason:
+        return found
+    if not any("paths" in column for column in found.columns):
+        return Looked("no value of its records is a picture of a file")
+    assert found.node is not None
+    leaves = found.node.leaves
+    homes = homes_of(dataset)
+    proof = child.run(lambda say: spies.prove(dataset, found, leaves, homes, say), limit, more)
+    if proof.problem:
+        return Looked(proof.problem)
+    reason, compared = proof.value
+    return Looked(reason) if reason else found._replace(compared=compared)
+
+
+def trace(dataset: Any, deep: bool, say: child.Say) -> Looked:
+    """In a child process: every record twice, in two orders."""
+    attempt = Attempt()
+    try:
+        return _traced(dataset, attempt, say, deep)
+    except Left:
+        return Looked(attempt.reason, attempt.way)
+    except Exception as failure:
+        raised = f"record {attempt.record} raises {type(failure).__name__}: {str(failure)[:90]}"
+        return Looked(attempt.reason or raised, attempt.way)
+    except SystemExit:
+        return Looked(f"record {attempt.record} ends the process")
+
+
+def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looked:
+    homes = homes_of(dataset)
+    spaces = [vars(sys.modules[name]) for name in homes]
+    names = Names()
+
+    def recorder(name: str, real: Any) -> Recorder:
+        return Recorder(names.of(name, real), real, attempt)
+
+    copy = clone(dataset, recorder, deep)
+    for home in homes:
+        names.replace(home, recorder)
+    put(spaces, StandIns(attempt, homes).replacements())
+    before = guards.generators(), guards.held(copy, spaces)
+    count = len(dataset)
+    calls = _Calls(copy, attempt)
+    for number in sorted({0, count // 2, count - 1}):
+        calls.watch(number, homes)
+    try:
+        calls.twice(count, say)
+    finally:
+        if guards.generators() != before[0]:
+            if DIFFERS in attempt.reason:  # that is why
+                attempt.reason = ""
+            raise attempt.leave("__getitem__ draws random numbers", _DRAW)
+    changed = guards.changed(before[1], guards.held(copy, spaces))
+    if changed:
+        raise attempt.leave("__getitem__ changes " + ", ".join(changed[:3]))
+    skips = handles_exceptions(dataset)
+    columns = tuple(calls.table.sent())
+    return Looked(node=calls.table.node, columns=columns, skips=skips, deep=deep)
+
+
+def transforms_of(dataset: Any, deep: bool) -> dict[str, Any]:
+    """The dataset's callables by the names that columns have for them."""
+    names = Names()
+
+    def kept(name: str, real: Any) -> Any:
+        names.of(name, real)
+        return real
+
+    clone(dataset, kept, deep)
+    for home in homes_of(dataset):
+        names.replace(home, kept)
+    return names.reals
+
+
+_DRAW = (
+    "draw in a transform instead: one of torchvision's, or a function of (image, rng) in the list"
+)
+
+
+class _Calls:
+    """Calls of the dataset, once for each answer to what it asks about the mode of a picture."""
+
+    def __init__(self, copy: Any, attempt: Attempt) -> None:
+        self.table = Table(attempt)
+        self._copy = copy
+        self._attempt = attempt
+
+    def twice(self, count: int, say: child.Say) -> None:
+        """All records, and once more in another order, in which they must be the same."""
+        for number in range(count):
+            self.record(number, self.table.append)
+            if number % 64 == 0:
+                say(number, 2 * count)
+        order = list(range(count))
+        random.Random(1).shuffle(order)  # a generator of its own
+        for done, number in enumerate(order):
+            self.record(number, self.table.check)
+            if done % 64 == 0:
+                say(count + done, 2 * count)
+
+    def record(self, number: int, use: Callable[[int, Any], None]) -> None:
+        attempt = self._attempt
+        attempt.record = number
+        answers: list[bool] = []
+        attempt.answers = answers
+        record = self._called(number)
+        use(number, record)
+        if not answers:
+            return
+        first = self.table.row(record)
+        while answers:
+            if answers[-1]:
+                answers.pop()
+                continue
+            answers[-1] = True
+            if self.table.row(self._called(number)) != first:
+                raise attempt.leave(
+                    f"what becomes of the picture of record {number} depends on its mode", _CONVERT
+                )
+            del answers[attempt.asked :]
+
+    def _called(self, number: int) -> Any:
+        self._attempt.asked = 0
+        record = self._copy[number]
+        if self._attempt.reason:  # also where the code swallowed it
+            raise Left
+        return record
+
+    def watch(self, number: int, homes: list[str]) -> None:
+        """Calls it under a look at exceptions that the code swallows. A stand-in that is no picture
+        can make a function raise that a picture would not."""
+        attempt = self._attempt
+        raised: list[str] = []
+
+        def on_event(frame: Any, event: str, argument: Any) -> Any:
+            here = event == "exception" and frame.f_globals.get("__name__") in homes
+            if here and not issubclass(argument[0], (Left, StopIteration, GeneratorExit)):
+                raised.append(argument[0].__name__)
+            return on_event
+
+        attempt.record, attempt.answers = number, []
+        before = sys.gettrace()
+        sys.settrace(on_event)
+        try:
+            self._called(number)
+        finally:
+            sys.settrace(before)
+        if raised:
+            raise attempt.leave(f"__getitem__ catches a {raised[0]} at record {number}")
+
+
+_CONVERT = '.convert("RGB") of every picture makes it native'

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of a dataset's transforms: two that do the same have one name.
+
+``ConcatDataset([Pets("a/", transform()), Pets("b/", transform())])`` has two objects; records of
+both are made alike where these are torchvision's own and equal in every attribute.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.migrate.look.recorders import Made, transforms_in
+from headrace.migrate.translations.registry import known_name
+
+
+class Names:
+    """The first name of each transform, and the objects by name."""
+
+    def __init__(self) -> None:
+        self.reals: dict[str, Any] = {}
+
+    def of(self, name: str, real: Any) -> str:
+        for known, other in self.reals.items():
+            if other is real or are_equal(other, real):
+                return known
+        self.reals[name] = real
+        return name
+
+    def replace(self, module: str, made: Made) -> None:
+        """Puts stand-ins into the place of a module's transforms."""
+        space = vars(sys.modules[module])
+        for name, value in transforms_in(space).items():
+            space[name] = made(f"{module}.{name}", value)
+
+
+def are_equal(first: Any, second: Any) -> bool:
+    """Whether two transforms of torchvision are of one class and alike in all they hold."""
+    return bool(known_name(first)) and _alike(first, second, 0)
+
+
+def _alike(first: Any, second: Any, depth: int) -> bool:
+    if type(first) is not type(second) or depth > 12:
+        return False
+    if first is second:
+        return True
+    if hasattr(first, "detach"):
+        return first.shape == second.shape and bool((first == second).all())
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(
+            _alike(a, b, depth + 1) for a, b in zip(first, second, strict=True)
+        )
+    if isinstance(first, Mapping):
+        return list(first) == list(second) and all(
+            _alike(first[key], second[key], depth + 1) for key in first
+        )
+    if known_name(first):
+        return _alike(vars(first), vars(second), depth + 1)
+    if isinstance(first, (set, frozenset)):
+        return bool(first == second)
+    if isinstance(first, (int, float, str, bytes, bool)) or hasattr(type(first), "__members__"):
+        return bool(first == second)
+    return False

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second proof of a traced table, with real files.
+
+``dataset[i]`` runs with its real functions; only its transforms are watched. What each is given
+must be the file's picture, opened and converted as the table says, bit for bit; what it returns
+must stand in the record, the very object; every other value must be the table's. Once more with
+another file's contents under each name. What tracing cannot trap, such as ``type(image) is
+Image.Image``, shows here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from headrace.migrate.look.columns import plain_value
+from headrace.migrate.look.marks import Attempt, Left
+from headrace.migrate.look.names import Names
+from headrace.migrate.look.pictures import alike, opened
+from headrace.migrate.look.recorders import Stand, clone
+from headrace.migrate.look.stand_ins import put
+
+_RECORDS = 24
+Leaves = Callable[[Any], list[Any]]
+
+
+class Traced(Protocol):
+    """What is proven."""
+
+    @property
+    def columns(self) -> Sequence[dict[str, Any]]: ...
+    @property
+    def deep(self) -> bool: ...
+
+
+def prove(
+    dataset: Any, table: Traced, leaves: Leaves, homes: list[str], say: Any
+) -> tuple[str, int]:
+    """Why the table is wrong, if it is, and how many pictures were compared. leaves: a record's
+    values in the order of the columns."""
+    count = len(dataset)
+    picks = np.unique(np.linspace(0, count - 1, min(_RECORDS, count)).astype(np.int64)).tolist()
+    run = _Run(dataset, table, leaves, homes)
+    try:
+        for done, number in enumerate(picks):
+            run.check(number)
+            say(done, 2 * len(picks))
+        run.swap(picks)
+        for done, number in enumerate(picks):
+            run.check(number)
+            say(len(picks) + done, 2 * len(picks))
+    except Left:
+        return run.attempt.reason, 0
+    except Exception as failure:
+        return f"with real files it raises {type(failure).__name__}: {str(failure)[:90]}", 0
+    return "", run.compared
+
+
+class _Call(NamedTuple):
+    """A call of a transform: what it was given, before it could change it, and what it returned."""
+
+    name: str
+    given: Any
+    before: Any
+    returned: Any
+
+
+class _Run:
+    """The dataset with spies in place of its transforms."""
+
+    def __init__(self, dataset: Any, table: Traced, leaves: Leaves, homes: list[str]) -> None:
+        columns = table.columns
+        self.attempt = Attempt()
+        self.compared = 0
+        self._columns = columns
+        self._leaves = leaves
+        self._homes = homes
+        self._contents: dict[str, str] = {}  # whose contents a path has
+        self._calls: list[_Call] = []
+        how = {op[1]: op[2] for c in columns for op in c.get("ops", ()) if op[0] == "call"}
+        names = Names()
+
+        def spy(name: str, real: Any) -> Any:
+            known = names.of(name, real)
+            return _Spy(known, real, self._calls, how[known]) if known in how else real
+
+        self._dataset = dataset
+        self._spy = spy
+        self._deep = table.deep
+        self._copy = clone(dataset, spy, table.deep)
+        for module in homes:
+            names.replace(module, spy)
+
+    def check(self, number: int) -> None:
+        """Left where record ``number`` is not made as the table says."""
+        self.attempt.record = number
+        self._calls.clear()
+        record = self._copy[number]
+        calls = list(self._calls)
+        for column, value in zip(self._columns, self._leaves(record), strict=True):
+            if "paths" in column:
+                self._check_picture(column, number, value, calls)
+            else:
+                self._check_value(column, number, value)
+        if calls:
+            raise self._other(number, f"{calls[0].name} is called for nothing that it returns")
+
+    def _check_value(self, column: dict[str, Any], number: int, value: Any) -> None:
+        form, now = plain_value(value, self.attempt)
+        then = column["values"][number]
+        if form != column["form"] or not (now == then or now != now):
+            raise self._other(number, "a value is another one than it was when it was traced")
+
+    def _check_picture(
+        self, column: dict[str, Any], number: int, value: Any, calls: list[_Call]
+    ) -> None:
+        """From what stands in the record back to the file."""
+        path = column["paths"][number]
+        before = value
+        for op in reversed([op for op in column["ops"] if op[0] == "call"]):
+            call = next((c for c in calls if c.returned is value and c.name == op[1]), None)
+            if call is None:
+                raise self._other(number, f"there is something else than what {op[1]} returned")
+            calls.remove(call)
+            value, before = call.given, call.before
+        if not alike(opened(self._contents.get(path, path), column["ops"]), before):
+            raise self._other(number, "there is something else than the file's picture")
+        self.compared += 1
+
+    def _other(self, number: int, what: str) -> Left:
+        return self.attempt.leave(f"in record {number}, with its real file, {what}")
+
+    def swap(self, picks: list[int]) -> None:
+        """From now on each of the files has another one's contents."""
+        paths = [c["paths"][n] for c in self._columns if "paths" in c for n in picks]
+        paths = list(dict.fromkeys(paths))
+        self._contents = dict(zip(paths, [*paths[1:], *paths[:1]], strict=True))
+        self._copy = clone(self._dataset, self._spy, self._deep)  # which has not filled a cache yet
+        put([vars(sys.modules[name]) for name in self._homes], self._swapped())
+
+    def _swapped(self) -> dict[tuple[str, str], Any]:
+        def swapping(real: Any) -> Any:
+            def call(file: Any, *more: Any, **named: Any) -> Any:
+                caller = sys._getframe(1).f_globals.get("__name__")
+                wanted = self._other_file(file) if caller in self._homes else file
+                return real(wanted, *more, **named)
+
+            return call
+
+        names = [("PIL.Image", "open"), ("cv2", "imread"), ("builtins", "open")]
+        for module in ("torchvision.io", "torchvision.io.image"):
+            names += [(module, name) for name in ("read_file", "decode_image", "read_image")]
+        return dict.fromkeys(names, swapping)
+
+    def _other_file(self, file: Any) -> Any:
+        if not isinstance(file, (str, os.PathLike)):
+            return file
+        path = os.fspath(file)
+        return self._contents.get(path, file)
+
+
+class _Spy(Stand):
+    """Calls the original, and notes what it was given and what it returned."""
+
+    def __init__(self, name: str, real: Any, calls: list[_Call], how: tuple[Any, ...]) -> None:
+        super().__init__(name, real)
+        self._calls = calls
+        self._how = how
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        how = self._how
+        if not how:
+            given = args[0]
+        elif how[0] == "argument":
+            given = args[how[1]]
+        else:
+            given = args[0][how[1]] if how[0] == "key" else named[how[1]]
+        before = given.clone() if hasattr(given, "clone") else given.copy()
+        out = self.own_real(*args, **named)
+        returned = out if not how else out[how[-1] if how[0] == "keyword" else how[1]]
+        self._calls.append(_Call(self.own_name, given, before, returned))
+        return out

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stand-ins for functions that read files: they open nothing and return marks.
+
+They are put into their modules and wherever a module of the dataset's has the functions by name,
+in a child process that ends afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace.migrate.look.marks import Attempt, Left, Mark
+
+_SEEDS = {
+    "random": "seed getstate setstate",
+    "numpy.random": "seed get_state set_state",
+    "torch": "manual_seed seed get_rng_state set_rng_state",
+    "torch.random": "manual_seed seed get_rng_state set_rng_state fork_rng",
+}
+
+Make = Callable[[Any], Any]  # what takes the place of a function
+
+
+def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Make]) -> None:
+    """Puts what is made of each function (module, name) into its place. homes: namespaces."""
+    for (module, name), make in replacements.items():
+        home = sys.modules.get(module)
+        real = getattr(home, name, None)
+        if real is None:
+            continue
+        stand_in = make(real)
+        setattr(home, name, stand_in)
+        for namespace in homes:
+            for own, value in list(namespace.items()):
+                if value is real:
+                    namespace[own] = stand_in
+
+
+class StandIns:
+    """The functions over one attempt. homes: names of modules whose ``open`` is looked at."""
+
+    def __init__(self, attempt: Attempt, homes: Iterable[str]) -> None:
+        self._attempt = attempt
+        self._homes = frozenset(homes)
+
+    def replacements(self) -> dict[tuple[str, str], Make]:
+        out: dict[tuple[str, str], Make] = {
+            ("PIL.Image", "open"): lambda real: self.image_open,
+            ("PIL.ImageOps", "exif_transpose"): self._upright,
+            ("io", "BytesIO"): self._bytes_io,
+            ("cv2", "imread"): lambda real: self.imread,
+            ("cv2", "cvtColor"): self._cvt_color,
+            ("numpy", "array"): self._array,
+            ("numpy", "asarray"): self._array,
+            ("builtins", "open"): self._open,
+        }
+        for module in ("torchvision.io", "torchvision.io.image"):
+            out[module, "read_file"] = lambda real: self.read_file
+            for name in ("decode_image", "read_image"):
+                out[module, name] = lambda real, name=name: self._decoder(name)  # type: ignore[misc]
+        for module, names in _SEEDS.items():
+            for name in names.split():
+                out[module, name] = lambda real, name=name: self._seeding(name)  # type: ignore[misc]
+        return out
+
+    def _seeding(self, name: str) -> Any:
+        """Two transforms that are given one state draw alike: ours would draw apart."""
+
+        def call(*args: Any, **named: Any) -> Any:
+            raise self._attempt.leave(f"__getitem__ calls {name}(): generators are its affair")
+
+        return call
+
+    def path_of(self, value: Any, call: str) -> str:
+        if type(value) is str:
+            return value
+        if type(value) is Mark and value.kind == "file" and not value.ops:
+            return value.path
+        if isinstance(value, os.PathLike):
+            path = os.fspath(value)
+            if type(path) is str:
+                return path
+        what = "what was read" if type(value) is Mark else type(value).__name__
+        raise self._leave(
+            f"{call} of {what}, not of a path",
+            "hr.open() reads LMDB, HDF5, tar and other containers" if what == "BytesIO" else "",
+        )
+
+    def _leave(self, what: str, way: str = "") -> Left:
+        return self._attempt.leave(
+            f"__getitem__ calls {what}, at record {self._attempt.record}", way
+        )
+
+    def image_open(self, fp: Any, mode: str = "r", formats: Any = None) -> Mark:
+        return Mark(self._attempt, "pil", self.path_of(fp, "Image.open()"))
+
+    def imread(self, filename: Any, flags: int = 1) -> Mark:
+        if int(flags) != 1:
+            raise self._leave(f"imread(flags={int(flags)})")
+        return Mark(self._attempt, "bgr", self.path_of(filename, "imread()"), (("imread",),))
+
+    def read_file(self, path: Any) -> Mark:
+        return Mark(self._attempt, "file", self.path_of(path, "read_file()"))
+
+    def _decoder(self, name: str) -> Any:
+        def decode(
+            input: Any, mode: Any = "UNCHANGED", apply_exif_orientation: bool = False
+        ) -> Mark:
+            path = self.path_of(input, f"{name}()")
+            word = str(getattr(mode, "name", mode)).upper()
+            ops: tuple[Any, ...] = (("decode", word),)
+            if apply_exif_orientation:
+                ops = (*ops, ("upright",))
+            return Mark(self._attempt, "tensor", path, ops)
+
+        return decode
+
+    def _upright(self, real: Any) -> Any:
+        def exif_transpose(image: Any, *, in_place: bool = False) -> Any:
+            if type(image) is not Mark:
+                return real(image, in_place=in_place)
+            if image.kind != "pil" or in_place:
+                raise image.leave("calls exif_transpose(in_place=) with")
+            return image.then("pil", "upright")
+
+        return exif_transpose
+
+    def _bytes_io(self, real: Any) -> Any:
+        class BytesIO(real):  # type: ignore[misc]
+            def __new__(cls, initial_bytes: Any = b"") -> Any:
+                if type(initial_bytes) is Mark and initial_bytes.kind == "bytes":
+                    return Mark(initial_bytes.attempt, "file", initial_bytes.path)
+                return real(initial_bytes)
+
+        BytesIO.__module__ = real.__module__
+        return BytesIO
+
+    def _cvt_color(self, real: Any) -> Any:
+        def cvt_color(src: Any, code: int, *more: Any, **named: Any) -> Any:
+            if type(src) is not Mark:
+                return real(src, code, *more, **named)
+            is_swap = code == sys.modules["cv2"].COLOR_BGR2RGB
+            if src.kind != "bgr" or not is_swap or more or named:
+                raise src.leave(f"calls cvtColor({code}) of")
+            return src.then("array", "reversed")
+
+        return cvt_color
+
+    def _array(self, real: Any) -> Any:
+        def array(value: Any, *more: Any, **named: Any) -> Any:
+            if type(value) is Mark:
+                if value.kind in ("array", "bgr") and not (more or named):
+                    return value
+                if value.kind != "pil" or more or named:
+                    raise value.leave("calls np.array() with more than a picture of")
+                return value.then("array", "array")
+            if isinstance(value, (list, tuple)) and any(type(each) is Mark for each in value):
+                raise self._leave("np.array() of several pictures")
+            return real(value, *more, **named)
+
+        return array
+
+    def _open(self, real: Any) -> Any:
+        def opened(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+            if set(mode) & set("wax+"):
+                raise self._attempt.leave(f"__getitem__ writes to {file}")
+            caller = sys._getframe(1).f_globals.get("__name__")
+            if "b" in mode and caller in self._homes and isinstance(file, (str, os.PathLike)):
+                return Mark(self._attempt, "file", self.path_of(file, "open()"))
+            return real(file, mode, *more, **named)  # text beside a picture goes into the table
+
+        return opened

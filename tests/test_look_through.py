@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hr.from_dataloader() looks through a dataset: what it does with files and transforms becomes
+native where that is proven, and anything else stays as it is, with the reason."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace.migrate import traced
+from headrace.migrate.look import child, looking
+from headrace.migrate.translations.registry import shown
+from migrated_classes import translated
+from PIL import Image
+
+pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+import torch
+import usual_datasets as sets
+from test_nested_records import assert_alike
+from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
+from torchvision import datasets
+from torchvision import transforms as v1
+from torchvision.transforms import v2
+
+pytestmark = pytest.mark.skipif(not child.can_fork(), reason="it forks")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """30 images in three folders, of differing sizes, some of them grey."""
+    root = tmp_path_factory.mktemp("looked") / "train"
+    rng = np.random.default_rng(3)
+    for number in range(30):
+        folder = root / ("cat", "dog", "eel")[number % 3]
+        folder.mkdir(parents=True, exist_ok=True)
+        height, width = rng.integers(20, 40, 2)
+        shape = (height, width, 3) if number % 7 else (height, width)
+        pixels = rng.integers(0, 256, shape, dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:02}.png")
+    sets.use(root)
+    return root
+
+
+def grey() -> Any:
+    return v1.Compose([v1.Resize((8, 8)), v1.PILToTensor()])
+
+
+def in_colors() -> Any:
+    """From images of any mode."""
+    return v1.Compose([v1.Lambda(lambda image: image.convert("RGB")), sets.fixed()])
+
+
+def split() -> Any:
+    return random_split(sets.Plain(), [0.5, 0.5], torch.Generator().manual_seed(0))[0]
+
+
+RECOGNIZED: dict[str, Callable[[], Any]] = {
+    "the usual one": lambda: sets.Usual(),
+    "a preset of v2": lambda: sets.Usual(sets.Preset(v2.Resize((8, 8)), v2.ToImage())),
+    "rows, file objects and text that ends in .jpg": lambda: sets.Rows(),
+    "an annotation beside each image": lambda: sets.Notes(),
+    "bytes of the file": lambda: sets.FromBytes(),
+    "a cache of its own": lambda: sets.Cached(),
+    "lru_cache": lambda: sets.LruCached(),
+    "two views": lambda: sets.TwoViews(),
+    "two views by a transform": lambda: datasets.ImageFolder(
+        sets.FOLDER, sets.TwoCrops(sets.fixed())
+    ),
+    "target_transform": lambda: sets.TargetTransform(target_transform=sets.double),
+    "several images": lambda: sets.Several(grey=grey()),
+    "image and target together": lambda: sets.Joint(
+        transforms=sets.JointPreset(v2.Resize((8, 8)), v2.ToImage())
+    ),
+    "image and target together, v2's own": lambda: sets.Joint(
+        transforms=v2.Compose([v2.Resize((8, 8)), v2.ToImage()])
+    ),
+    "an array beside each image": lambda: sets.Arrays(),
+    "convert where the mode is another one": lambda: sets.AsksMode(),
+    "a thread that reads": lambda: sets.ReadsInThread(),
+    "turned upright": lambda: sets.Upright(),
+    "a clock that has no effect": lambda: sets.Clock(),
+    "a subset of a subset": lambda: Subset(Subset(sets.Usual(), range(25)), range(0, 25, 3)),
+    "two with equal transforms": lambda: ConcatDataset([sets.Usual(), sets.Usual(sets.fixed())]),
+    "a transform around a split": lambda: sets.Wraps(split(), sets.fixed()),
+    "a folder with path and index": lambda: sets.WithPath(sets.FOLDER, sets.fixed()),
+    "a folder with a loader of its own": lambda: datasets.ImageFolder(
+        sets.FOLDER, sets.fixed(), loader=sets.load
+    ),
+}
+
+
+@pytest.mark.parametrize("made", RECOGNIZED.values(), ids=RECOGNIZED)
+def test_it_is_native_and_its_batches_are_the_same(made: Callable[[], Any]) -> None:
+    dataset = made()
+    dataloader = DataLoader(dataset, batch_size=4)
+    loader = translated(dataloader)
+    assert not loader.report.python, loader.report
+    assert "traced" in loader.report.native[0].note
+    for ours, theirs in zip(loader.torch(), dataloader, strict=True):
+        assert_alike(ours, theirs)
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "encoded images from a container": (lambda: sets.Stored(), r"BytesIO, not of a path"),
+    "arrays in memory": (lambda: sets.InMemory(), "transform gets a picture from memory"),
+    "arithmetic of its own": (lambda: sets.ToFloat(), r"\.astype of the picture"),
+    "flips": (lambda: sets.Flips(), r"\.transpose of the picture of record \d+ \(usual_datas"),
+    "a generator of NumPy's": (
+        lambda: sets.DrawsRarely(np.random.default_rng(1)),
+        "changes self.generator",
+    ),
+    "a generator of Python's": (
+        lambda: sets.DrawsRarely(random.Random(1)),
+        "changes self.generator",
+    ),
+    "a generator of the module's": (lambda: sets.DrawsOfModule(), "changes GENERATOR"),
+    "another record by chance": (lambda: sets.Partner(), "draws random numbers"),
+    "one draw for two images": (lambda: sets.SameDraw(sets.drawn()), r"get_rng_state\(\)"),
+    "images as they are stored": (lambda: sets.AsStored(in_colors()), r"without \.convert"),
+    "grey images stay grey": (lambda: sets.KeepsGrey(in_colors()), "depends on its mode"),
+    "the size of an image": (lambda: sets.Size(), r"\.size of the picture of record 0"),
+    "whatever happens is caught": (lambda: sets.Swallows(), r"\.resize of the picture"),
+    "an exception is caught": (lambda: sets.SwallowsSome(), "catches a"),
+    "another transform for one record": (
+        lambda: sets.OneRecord(other=sets.mirrored()),
+        "record 17 is made in another way",
+    ),
+    "two with other transforms": (
+        lambda: ConcatDataset([sets.Usual(), sets.Usual(sets.mirrored())]),
+        "record 30 is made in another way",
+    ),
+    "set_epoch": (lambda: sets.SetsEpoch(), r"set_epoch\(\)"),
+    "writes": (lambda: sets.Writes(), "writes to"),
+    "counts": (lambda: sets.Counts(), "changes self.calls"),
+    "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),
+    "isinstance": (lambda: sets.AsksClass(), "asks for the class of the picture"),
+    "type()": (lambda: sets.AsksType(), "something else than the file's picture"),
+    "type() of a result": (lambda: sets.AsksTypeOfResult(), "than what transform returned"),
+    "one call for two views": (lambda: sets.Mixed(), "than what transform returned"),
+    "images without a transform": (
+        lambda: sets.SameSize(),
+        "without a transform that makes tensors",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "reason"), REFUSED.values(), ids=REFUSED)
+def test_it_stays_as_it_is_and_the_report_says_why(made: Callable[[], Any], reason: str) -> None:
+    loader = translated(DataLoader(made(), batch_size=4))
+    (part,) = loader.report.python
+    assert part.note.startswith("left as it is: ")
+    assert re.search(reason, part.note), part.note
+    assert next(iter(loader.torch()))
+
+
+def test_it_can_be_told_not_to_look() -> None:
+    loader = translated(DataLoader(sets.Usual(), batch_size=4), trace=False)
+    assert "does not know this class" in loader.report.python[0].note
+
+
+def test_what_would_take_too_long_is_left_and_the_report_says_how_to_allow_it() -> None:
+    loader = translated(DataLoader(sets.Usual(), batch_size=4), trace=1e-6)
+    assert re.search(r"limit is 1e-06 s; trace=2e-06 allows", loader.report.python[0].note)
+
+
+def test_nothing_of_the_dataset_or_the_program_changes() -> None:
+    cached, lru, writes = sets.Cached(), sets.LruCached(), sets.Writes()
+    before = sets.GENERATOR.bit_generator.state, random.getstate(), torch.get_rng_state()
+    log = Path(sets.FOLDER).parent / "log.txt"
+    log.unlink(missing_ok=True)  # other tests run it
+    filled = lru.load.cache_info().currsize
+    for dataset in (cached, lru, writes, sets.DrawsOfModule()):
+        looking.look(dataset)
+    assert not cached.cache and lru.load.cache_info().currsize == filled
+    assert not log.exists()
+    assert before[:2] == (sets.GENERATOR.bit_generator.state, random.getstate())
+    assert torch.equal(before[2], torch.get_rng_state())
+    assert sets.pil_open is Image.open and Image.open.__module__ == "PIL.Image"
+
+
+class Ends(sets.Base):
+    def __init__(self, how: Callable[[], Any]) -> None:
+        super().__init__()
+        self.how = (how,)
+
+    def __getitem__(self, i: int) -> Any:
+        if i == 11:
+            self.how[0]()
+        return self.transform(self.open(i)), self.labels[i]
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        (crash, "ended by SIGSEGV"),
+        (lambda: os._exit(3), "ended without a word"),
+        (lambda: sys.exit(3), "record 11 ends the process"),
+        (lambda: threading.Event().wait(), "gave no answer for 0.5 s"),
+    ],
+)
+def test_a_dataset_that_ends_or_hangs_its_process_is_left(
+    how: Any, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "SILENCE", 0.5)
+    assert reason in looking.look(Ends(how)).reason
+
+
+def test_a_lock_that_another_thread_holds_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is held for ever in the child, whose only thread is another one."""
+    monkeypatch.setattr(child, "SILENCE", 0.5)
+    lock, held, done = threading.Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        assert "no answer" in looking.look(Ends(lock.acquire)).reason
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_other_threads_of_the_program_see_no_stand_in() -> None:
+    done, seen = threading.Event(), set()
+
+    def opens() -> None:
+        while not done.is_set():
+            seen.add(type(Image.open(sets.FILES[0]).convert("RGB")))
+
+    thread = threading.Thread(target=opens)
+    thread.start()
+    try:
+        assert not looking.look(sets.Usual()).reason
+    finally:
+        done.set()
+        thread.join()
+    assert seen == {Image.Image}
+
+
+def test_skipping_of_damaged_files_is_said() -> None:
+    loader = translated(DataLoader(sets.Retries(), batch_size=4))
+    assert not loader.report.python
+    (part,) = [part for part in loader.report.changed if "except" in part.name]
+    assert 'on_error="substitute"' in part.note
+
+
+def test_a_compose_of_arrays_stays_and_decoding_becomes_native() -> None:
+    loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
+    (part,) = loader.report.python
+    assert part.name.startswith("Keywords")
+    assert "Image.open(path)" in loader.report.native[0].name
+    first, again = (next(iter(loader.torch())) for _ in range(2))
+    assert first[0].shape == (4, 3, 10, 10) and first[0].dtype == torch.float32
+    assert not torch.equal(first[0], again[0])  # another epoch, other draws
+    loader.set_epoch(0)
+    assert torch.equal(next(iter(loader.torch()))[0], first[0])
+
+
+def test_two_views_draw_apart_and_share_their_file() -> None:
+    for blur in ([], [v1.RandomApply([sets.Blur()], p=1.0)]):
+        views = sets.TwoCrops(v1.Compose([v1.RandomResizedCrop(16), *blur, v1.ToTensor()]))
+        dataset = datasets.ImageFolder(sets.FOLDER, views)
+        loader = translated(DataLoader(dataset, batch_size=10))
+        assert [part.name for part in loader.report.python] == [shown(b) for b in blur] * 2
+        for (query, key), labels in loader.torch():
+            assert query.shape == key.shape == (10, 3, 16, 16) and len(labels) == 10
+            assert not torch.equal(query, key)
+
+
+def test_classes_of_a_dataset_name_its_labels() -> None:
+    dataset = sets.Usual(classes=["cat", "dog", "eel"])
+    assert translated(DataLoader(dataset)).source.classes == ["cat", "dog", "eel"]
+
+
+def test_files_that_are_decoded_to_other_pixels_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a library's own decoder may."""
+    monkeypatch.setattr(traced, "opened", lambda path, ops: sets.load(path).rotate(180))
+    loader = translated(DataLoader(sets.Usual(), batch_size=4))
+    assert "decoded to other pixels" in loader.report.python[0].note
+
+
+def test_a_record_of_a_hundred_thousand_takes_little_memory() -> None:
+    class Many(sets.Usual):
+        def __init__(self) -> None:
+            super().__init__()
+            self.paths, self.labels = self.paths * 1000, list(range(30_000))
+
+    found = looking.look(Many())
+    assert not found.reason and len(found.columns[0]["paths"]) == 30_000
+    assert found.columns[1]["values"].itemsize == 8
