@@ -14,7 +14,7 @@ from PIL import Image
 import headrace as hr
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("torchvision")
+torchvision = pytest.importorskip("torchvision")
 import torch.utils.data as data  # noqa: E402
 from torch.utils.data import DataLoader, default_collate  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
@@ -158,6 +158,71 @@ def test_probabilities_are_those_of_the_choice(folder: Path) -> None:
     assert 25 <= sum(kinds) <= 65  # of 180, a quarter; CutMix of all of a picture is rare
 
 
+class RandomMixup(torch.nn.Module):
+    """As torchvision's reference script has it for v1."""
+
+    def __init__(self, p: float = 1.0, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.num_classes, self.p, self.alpha, self.inplace = CLASSES, p, alpha, False
+
+    def forward(self, batch: Any, target: Any) -> Any:
+        batch = batch.clone()
+        target = torch.nn.functional.one_hot(target, self.num_classes).to(dtype=batch.dtype)
+        if torch.rand(1).item() >= self.p:
+            return batch, target
+        rolled, target_rolled = self.partners(batch), self.partners(target)
+        share = float(torch._sample_dirichlet(torch.tensor([self.alpha, self.alpha]))[0])
+        batch.mul_(share).add_(rolled.mul_(1.0 - share))
+        target.mul_(share).add_(target_rolled.mul_(1.0 - share))
+        return batch, target
+
+    def partners(self, batch: Any) -> Any:
+        return batch.roll(1, 0)
+
+
+class RandomCutmix(RandomMixup):
+    def forward(self, batch: Any, target: Any) -> Any:
+        batch = batch.clone()
+        target = torch.nn.functional.one_hot(target, self.num_classes).to(dtype=batch.dtype)
+        if torch.rand(1).item() >= self.p:
+            return batch, target
+        rolled, target_rolled = self.partners(batch), self.partners(target)
+        share = float(torch._sample_dirichlet(torch.tensor([self.alpha, self.alpha]))[0])
+        height, width = batch.shape[-2:]
+        x, y = torch.randint(width, (1,)), torch.randint(height, (1,))
+        half = 0.5 * (1.0 - share) ** 0.5
+        x1, y1 = (
+            int((x - int(half * width)).clamp(min=0)),
+            int((y - int(half * height)).clamp(min=0)),
+        )
+        x2, y2 = int((x + int(half * width)).clamp(max=width)), int(y + int(half * height))
+        y2 = min(y2, height)
+        batch[:, :, y1:y2, x1:x2] = rolled[:, :, y1:y2, x1:x2]
+        share = float(1.0 - (x2 - x1) * (y2 - y1) / (width * height))
+        target.mul_(share).add_(target_rolled.mul_(1.0 - share))
+        return batch, target
+
+
+def test_the_reference_scripts_own_mixes_are_native(folder: Path) -> None:
+    mix = torchvision.transforms.RandomChoice([RandomMixup(alpha=0.2), RandomCutmix()])
+    loader = translated(folder, reference(mix))
+    assert any("collate_fn" in part.name for part in loader.report.native)
+    assert not loader.report.python
+    shares = []
+    for _ in range(20):
+        for _images, labels in loader:
+            np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-6)
+            shares.append(labels.max(axis=1).min())
+    assert len(set(shares)) > 30
+
+
+class RandomMixUp(RandomMixup):
+    """Another one under the name: partners come from the batch's other end."""
+
+    def partners(self, batch: Any) -> Any:
+        return batch.flip(0)
+
+
 class OwnMix(v2.MixUp):  # type: ignore[misc]
     def forward(self, *inputs: Any) -> Any:
         return inputs
@@ -217,6 +282,8 @@ DIFFERENT = [
     swapped(v2.RandomChoice([v2.Identity()])),
     returning_in_part(choice()),
     reference(OwnMix(num_classes=CLASSES)),
+    reference(RandomMixUp()),
+    reference(RandomMixup(p=0.5)),
     reference(v2.RandomChoice([v2.MixUp(num_classes=CLASSES), v2.Identity()])),
     reference(v2.Compose([choice()])),
     reference(lambda *batch: batch),

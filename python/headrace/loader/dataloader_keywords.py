@@ -89,7 +89,9 @@ KEYWORDS = {
             (
                 "`collate_fn`",
                 "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
-                "write it (`mix(*default_collate(batch))`), become a step; every other one is run "
+                "write it (`mix(*default_collate(batch))`), also with their own RandomMixup and "
+                "RandomCutmix for v1, which are proven by their results, become a step; every "
+                "other one is run "
                 "on the records of each finished batch of `.torch()` "
                 "([below](#collate-functions)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '

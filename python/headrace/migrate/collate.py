@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import transforms as T
+from headrace.migrate import script_mixes
 from headrace.migrate.originals import name_of
 from headrace.migrate.translations.registry import NoOperator, known_name, shown
 
@@ -46,10 +47,11 @@ def is_transposing(function: Any) -> bool:
 
 
 def is_mixing(transform: Any) -> bool:
-    """Whether it is torchvision's MixUp, CutMix, or a RandomChoice of these."""
+    """Whether it is torchvision's MixUp, CutMix, those of its reference scripts for v1, or a
+    RandomChoice of these."""
     if known_name(transform) == "RandomChoice":
         return bool(transform.transforms) and all(map(is_mixing, transform.transforms))
-    return known_name(transform) in MIXING
+    return known_name(transform) in MIXING or bool(script_mixes.kind_of(transform))
 
 
 def mixing_step(transform: Any, group: int) -> Any:
@@ -60,14 +62,16 @@ def mixing_step(transform: Any, group: int) -> Any:
             return T.RandomChoice(entries)
         total = sum(float(weight) for weight in transform.p)
         return T.RandomChoice(entries, p=[float(weight) / total for weight in transform.p])
-    if name_of(transform._labels_getter) != "_find_labels_default_heuristic":
+    of_script = script_mixes.kind_of(transform)
+    heuristic = of_script or name_of(transform._labels_getter) == "_find_labels_default_heuristic"
+    if not heuristic:
         raise NoOperator(f"{shown(transform)} has a labels_getter of its own")
     options: dict[str, Any] = {
         "alpha": float(transform.alpha),
         "num_classes": transform.num_classes,
         "group": group,
     }
-    if known_name(transform) == "CutMix":
+    if (of_script or known_name(transform)) == "CutMix":
         return T.CutMix(**options, uint8=True)  # bytes are pasted as they are
     return T.MixUp(**options)
 
