@@ -117,6 +117,28 @@ class FromBytes(Base):
         return self.transform(image), self.labels[i]
 
 
+class FromPath(Base):
+    def __getitem__(self, i: int) -> Any:
+        with Path(self.paths[i]).open("rb") as file:
+            image = Image.open(file).convert("RGB")
+        return self.transform(image), self.labels[i]
+
+
+class FromPathsBytes(Base):
+    def __getitem__(self, i: int) -> Any:
+        image = Image.open(io.BytesIO(Path(self.paths[i]).read_bytes())).convert("RGB")
+        return self.transform(image), self.labels[i]
+
+
+class FromReader(Base):
+    """A file that a library opens, whose module is not looked at."""
+
+    def __getitem__(self, i: int) -> Any:
+        return self.transform(Image.open(io.open_code(self.paths[i])).convert("RGB")), self.labels[
+            i
+        ]
+
+
 class Stored(Base):
     """Encoded images from a container."""
 

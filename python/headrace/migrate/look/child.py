@@ -8,6 +8,7 @@ given a limit, and one that does not answer is ended.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import pickle
@@ -63,6 +64,7 @@ def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ende
 def _be_child(work: Callable[[Say], Any], writer: int) -> None:
     code = 1
     try:
+        faulthandler.disable()  # what it would say goes to a place that it remembers
         gc.freeze()  # what the parent has is not touched by collections, and stays shared
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and ends the child
         nothing = os.open(os.devnull, os.O_RDWR)

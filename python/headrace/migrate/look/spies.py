@@ -10,8 +10,11 @@ Image.Image``, shows here.
 
 from __future__ import annotations
 
+import functools
+import io
 import os
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -81,6 +84,8 @@ class _Run:
         self._homes = homes
         self._contents: dict[str, str] = {}  # whose contents a path has
         self._calls: list[_Call] = []
+        self._reopened = functools.partial(open, mode="rb")
+        self._opened: weakref.WeakSet[Any] = weakref.WeakSet()  # with another's contents
         how = {op[1]: op[2] for c in columns for op in c.get("ops", ()) if op[0] == "call"}
         names = Names()
 
@@ -147,16 +152,34 @@ class _Run:
             def call(file: Any, *more: Any, **named: Any) -> Any:
                 caller = sys._getframe(1).f_globals.get("__name__")
                 wanted = self._other_file(file) if caller in self._homes else file
-                return real(wanted, *more, **named)
+                return self._noted(real(wanted, *more, **named))
+
+            return call
+
+        def swapping_method(real: Any) -> Any:
+            def call(path: Any, *more: Any, **named: Any) -> Any:
+                caller = sys._getframe(1).f_globals.get("__name__")
+                wanted = self._other_file(path) if caller in self._homes else path
+                return self._noted(real(type(path)(wanted), *more, **named))
 
             return call
 
         names = [("PIL.Image", "open"), ("cv2", "imread"), ("builtins", "open")]
         for module in ("torchvision.io", "torchvision.io.image"):
             names += [(module, name) for name in ("read_file", "decode_image", "read_image")]
-        return dict.fromkeys(names, swapping)
+        methods = [("pathlib", "Path.open"), ("pathlib", "Path.read_bytes")]
+        return {**dict.fromkeys(names, swapping), **dict.fromkeys(methods, swapping_method)}
+
+    def _noted(self, file: Any) -> Any:
+        """A file that has another's contents already."""
+        if type(file) is io.BufferedReader:
+            self._opened.add(file)
+        return file
 
     def _other_file(self, file: Any) -> Any:
+        if type(file) is io.BufferedReader and file not in self._opened and file.tell() == 0:
+            path = self._contents.get(os.fspath(file.name))
+            return file if path is None else self._reopened(path)
         if not isinstance(file, (str, os.PathLike)):
             return file
         path = os.fspath(file)

@@ -7,6 +7,7 @@ in a child process that ends afterwards.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -25,9 +26,13 @@ Make = Callable[[Any], Any]  # what takes the place of a function
 
 
 def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Make]) -> None:
-    """Puts what is made of each function (module, name) into its place. homes: namespaces."""
+    """Puts what is made of each function (module, name) into its place: also a class's, as
+    "Path.open". homes: namespaces."""
     for (module, name), make in replacements.items():
-        home = sys.modules.get(module)
+        home: Any = sys.modules.get(module)
+        *classes, name = name.split(".")
+        for each in classes:
+            home = getattr(home, each, None)
         real = getattr(home, name, None)
         if real is None:
             continue
@@ -56,6 +61,8 @@ class StandIns:
             ("numpy", "array"): self._array,
             ("numpy", "asarray"): self._array,
             ("builtins", "open"): self._open,
+            ("pathlib", "Path.open"): self._open,
+            ("pathlib", "Path.read_bytes"): self._read_bytes,
         }
         for module in ("torchvision.io", "torchvision.io.image"):
             out[module, "read_file"] = lambda real: self.read_file
@@ -83,6 +90,10 @@ class StandIns:
             path = os.fspath(value)
             if type(path) is str:
                 return path
+        if type(value) is io.BufferedReader and value.tell() == 0:  # that a library opened
+            name = getattr(value, "name", None)
+            if isinstance(name, (str, os.PathLike)):
+                return os.fspath(name)
         what = "what was read" if type(value) is Mark else type(value).__name__
         raise self._leave(
             f"{call} of {what}, not of a path",
@@ -162,6 +173,14 @@ class StandIns:
             return real(value, *more, **named)
 
         return array
+
+    def _read_bytes(self, real: Any) -> Any:
+        def read_bytes(path: Any) -> Any:
+            if sys._getframe(1).f_globals.get("__name__") not in self._homes:
+                return real(path)
+            return Mark(self._attempt, "bytes", self.path_of(path, "read_bytes()"))
+
+        return read_bytes
 
     def _open(self, real: Any) -> Any:
         def opened(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:

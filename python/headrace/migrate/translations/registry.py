@@ -93,6 +93,8 @@ def native(transform: Any, form: Form) -> Translated | None:
     name = known_name(transform)
     if form.kind == "other":
         raise NoOperator("after it the image is no picture any more")
+    if name == "headrace.Keyword":
+        raise NoOperator(f"{_home(transform.transform)} computes other pixels than torchvision")
     if form.kind in ("array", "bgr") and name not in _OF_ARRAYS[form.kind]:
         what = f"arrays of OpenCV's (H, W, {form.kind.upper()})" if form.kind == "bgr" else "arrays"
         raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
