@@ -116,6 +116,7 @@ UNSEEN = {
     "ConvertBoundingBoxFormat": "boxes alone: [detection](detection.md)",
     "CopyPaste": "it wants masks of instances: [detection](detection.md)",
     "EncodeBoxes": "boxes as a network's targets: [detection](detection.md)",
+    "PadIfSmaller": "nothing, where a picture is large enough",
     "ToDevice": "it changes nothing: [on the GPU](cuda.md)",
     "ToDtype": "numbers of another type",
     "Normalize": "show() undoes it for the eye",

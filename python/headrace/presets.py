@@ -177,12 +177,13 @@ def segmentation_train(
 ) -> list[T.Transform]:
     """torchvision's recipe for segmentation: random size, flip, crop; masks follow.
 
-    ``ignore``: what a mask has where a crop reaches beyond its picture.
+    ``ignore``: what a mask has where a picture is smaller than the crop, on the right and below.
     """
     return [
         T.RandomResize(base // 2, base * 2),
         T.RandomHorizontalFlip(),
-        T.RandomCrop(crop, pad_if_needed=True, mask_fill=ignore),
+        T.PadIfSmaller(crop, mask_fill=ignore),
+        T.RandomCrop(crop),
         *normalized(dtype),
     ]
 

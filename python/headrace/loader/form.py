@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,12 @@ def devices_named(device: Any) -> Devices:
 
 
 class Form:
-    """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict."""
+    """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict.
+
+    casts: fields that get another dtype then, such as masks of int64 for a loss.
+    """
+
+    casts: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -43,7 +49,17 @@ class Form:
         self.as_dict = one_of("batch", batch, ("tuple", "dict")) == "dict"
 
     def batch(self, layout: Layout, values: list[Any]) -> Any:
-        return self.structure(layout, [each(self.convert, value) for value in values])
+        return self.structure(layout, self.converted(layout, values).values())
+
+    def converted(self, layout: Layout, values: Iterable[Any]) -> dict[str, Any]:
+        """Each field's value, converted, by name."""
+        fields = zip(layout.fields, values, strict=True)
+        return {name: self.value(name, value) for name, value in fields}
+
+    def value(self, name: str, value: Any) -> Any:
+        """One field's value, converted."""
+        out = each(self.convert, value)
+        return out if name not in self.casts else cast(out, self.casts[name])
 
     def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
         """The batch; where a list of devices was asked for, a tuple of their parts."""
@@ -62,12 +78,21 @@ class Form:
     ) -> Any:
         """A namedtuple of the fields with the other values as attributes. place: epoch and number
         of the batch."""
-        converted = {name: each(self.convert, value) for name, value in values.items()}
+        converted = {name: self.value(name, value) for name, value in values.items()}
         batch = batch_class(layout, inspected=True)._make(
             converted.pop(name) for name in layout.fields
         )
         batch.__dict__.update(converted)
         return batch
+
+
+def cast(value: Any, dtype: str) -> Any:
+    """A framework's array in another dtype, or a list of them."""
+    if isinstance(value, list):
+        return [cast(item, dtype) for item in value]
+    if hasattr(value, "detach"):
+        return value.to(getattr(sys.modules["torch"], dtype))
+    return value.astype(dtype)
 
 
 def each(convert: Callable[[_core.Array], Any], value: Any) -> Any:

@@ -107,6 +107,7 @@ def from_dataloader(
     )
     loader.report = report
     loader.node = dataset.node
+    loader.casts = parts.casts
     batching.give_to(loader, dataset, steps, check)
     loader.take_after(dataloader)
     if verbose:

@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.errors import declare
 from headrace.loader import Loader
+from headrace.loader.form import cast
 from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.originals import value_crossing
 from headrace.migrate.pipeline import Parts
@@ -47,11 +48,13 @@ def compare(
     picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
     said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
     ours = _records(dataset, picks, parts, said)
+    casts = parts.casts
     report.differences = dict.fromkeys(dataset.fields, 0.0)
     for number, record in zip(picks, ours, strict=True):
         expected = _expected(dataset, int(number), parts)
         for name in dataset.fields:
-            problem, largest = _difference(record[name], expected[name])
+            delivered = record[name] if name not in casts else cast(record[name], casts[name])
+            problem, largest = _difference(delivered, expected[name])
             if problem:
                 place = ""
                 if name in parts.pictures:

@@ -61,6 +61,7 @@ class CollatedForm(Form):
 
     def __init__(self, form: Form, collated: Collated, assembly: Assembly, device: Any) -> None:
         super().__init__(form.convert)
+        self.casts = form.casts
         self._collated = collated
         self._assembly = assembly
         self._device = device
@@ -73,14 +74,13 @@ class CollatedForm(Form):
 
     def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
         state = self._assembly.engine().state()  # which counts the batch already
-        values = [each(self.convert, value) for value in parts[0]]
         place = (state["seed"], state["epoch"], state["batch"] - 1)
-        return self._made(layout, dict(zip(layout.fields, values, strict=True)), place)
+        return self._made(layout, self.converted(layout, parts[0]), place)
 
     def inspected(
         self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
     ) -> Any:
-        fields = {name: each(self.convert, values[name]) for name in layout.fields}
+        fields = {name: self.value(name, values[name]) for name in layout.fields}
         return self._made(layout, fields, (self._assembly.engine().state()["seed"], *place))
 
     def _made(self, layout: Layout, values: Mapping[str, Any], place: tuple[int, ...]) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headrace.frameworks.torch_view import TorchBatches
@@ -26,6 +26,7 @@ class MigratedLoader(Loader):
     report: Report
     node: Node | None = None  # how its records nest; None: fields of a batch are all there is
     transposed = False  # what nests comes as a tuple of records
+    casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
     collated: Collated | None = None  # what makes its torch batches; None: they are its fields
 
     def take_after(self, dataloader: Any) -> None:
@@ -42,10 +43,12 @@ class MigratedLoader(Loader):
     def iterate_as(self, form: Form) -> Iterator[Any]:
         """``iter`` of a view: batches in its form."""
         self._follow()
+        form.casts = self.casts
         return super().iterate_as(self._nested(form))
 
     def batch_as(self, epoch: int, index: int, form: Form) -> Any:
         """``batch`` of a view: in its form."""
+        form.casts = self.casts
         return super().batch_as(epoch, index, self._nested(form))
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:

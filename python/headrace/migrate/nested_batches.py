@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headrace.batch import batch_class
-from headrace.loader.form import Form, each
+from headrace.loader.form import Form
 from headrace.migrate.nesting import Node
 from headrace.per_record import Layout, Rows
 
@@ -36,7 +36,7 @@ class NestedForm(Form):
     ) -> Any:
         if not self._suits(layout):
             return super().inspected(layout, values, place)
-        converted = {name: each(self.convert, value) for name, value in values.items()}
+        converted = {name: self.value(name, value) for name, value in values.items()}
         fields = {name: converted.pop(name) for name in layout.fields}
         batch = batch_class(self._layout(layout), inspected=True)._make(
             self._entries(fields).values()

@@ -34,6 +34,11 @@ class Parts:
         steps = [step for parts in self.pictures.values() for step in parts]
         return [*steps, *([self.label] if self.label else [])]
 
+    @property
+    def casts(self) -> dict[str, str]:
+        """Dtypes of fields that get them when a batch is delivered."""
+        return {name: dtype for step in self.all for name, dtype in step.casts.items()}
+
     def pipeline(self, dataset: Dataset, steady: bool) -> Any:
         """The transforms of a Loader. steady: in the form in which nothing is random."""
         before = dataset.steady if steady else dataset.steps

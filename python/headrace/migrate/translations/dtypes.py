@@ -8,7 +8,14 @@ from typing import Any
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
 from headrace.migrate.translations.arguments import numbers_of
-from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
+from headrace.migrate.translations.registry import (
+    Form,
+    Made,
+    NoOperator,
+    is_mask,
+    nothing,
+    translation,
+)
 
 
 @translation("Normalize")
@@ -27,10 +34,32 @@ def to_tensor(transform: Any, form: Form) -> Made:
 def to_dtype(transform: Any, form: Form) -> Made:
     dtype = transform.dtype
     if isinstance(dtype, dict):
-        raise NoOperator("its dtype differs by type")
+        return _by_type(transform, form)
     scale = getattr(transform, "scale", True)  # ConvertImageDtype always scales
     ours = T.ToDtype(dtype_name(dtype), scale=scale)
     return [ours], [ours], transform
+
+
+def _by_type(transform: Any, form: Form) -> Made:
+    """One dtype for images and another for masks, as torchvision's reference for segmentation has
+    it; "others" is for all types that are not named."""
+    probe = form.probes[0] if isinstance(form.probes[0], dict) else {"image": form.probes[0]}
+    ours = []
+    for name, value in probe.items():
+        if not hasattr(value, "detach"):
+            continue
+        if not {type(value), "others"} & set(transform.dtype):
+            raise NoOperator(f"its dtype says nothing of {type(value).__name__}")
+        wanted = transform.dtype.get(type(value), transform.dtype.get("others"))
+        if wanted is None or wanted == value.dtype:
+            continue
+        if name == "image":
+            ours.append(T.ToDtype(dtype_name(wanted), scale=transform.scale))
+        elif is_mask(value):
+            form.casts[name] = dtype_name(wanted)
+        else:
+            raise NoOperator(f"it changes the dtype of {name}")
+    return ours, ours, transform
 
 
 # Pictures are (C, H, W) arrays of uint8 from the start.

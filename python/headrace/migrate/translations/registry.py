@@ -26,6 +26,7 @@ class Translated:
     original: Callable[[Any], Any]
     native: bool
     note: str = ""
+    casts: dict[str, str] = dataclasses.field(default_factory=dict)  # of what a batch delivers
     # Of a step in Python: the originals, and what stood before them.
     transforms: list[Any] = dataclasses.field(default_factory=list)
     before: Form | None = None
@@ -43,6 +44,7 @@ class Form:
     # Values of some records there: images, or dictionaries where transforms take whole records.
     probes: list[Any]
     field: str = "image"  # in which it stands
+    casts: dict[str, str] = dataclasses.field(default_factory=dict)  # that the next step makes
 
 
 class NoOperator(Exception):
@@ -68,6 +70,7 @@ class Translation:
 
 
 _translations: dict[str, Translation] = {}
+_own_classes: dict[str, Translation] = {}
 _nothing: set[str] = set()
 
 
@@ -78,6 +81,16 @@ def translation(
 
     def register(make: Maker) -> Maker:
         _translations.update({name: Translation(make, resamples, sizes) for name in names})
+        return make
+
+    return register
+
+
+def own_class(name: str) -> Callable[[Maker], Maker]:
+    """Of the user's classes with this name. NoOperator where one does not do what it says."""
+
+    def register(make: Maker) -> Maker:
+        _own_classes[name] = Translation(make, False, False)
         return make
 
     return register
@@ -101,6 +114,8 @@ def native(transform: Any, form: Form) -> Translated | None:
     if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
     known = _translations.get(name)
+    if not name and not _altered(transform):
+        known = _own_classes.get(type(transform).__name__)
     if known is None:
         raise NoOperator("Headrace has no operator for it" if name else "a callable of your own")
     resamples = known.resamples and form.kind != "pil"
@@ -115,12 +130,14 @@ def native(transform: Any, form: Form) -> Translated | None:
     if through_pillow:
         notes.append("Pillow's filter in place of torch's on tensors: up to 1 of 255 apart")
         original = _through_pillow(original)
-    if known.resamples and any(map(_is_mask, _parts(form.probes[0]))):
+    if known.resamples and any(map(is_mask, _parts(form.probes[0]))):
         notes.append("masks as Pillow resizes them, torchvision's go up to half a pixel beside")
         original = _masks_by_pillow(original)
     if known.sizes:
         form.fixed = True
-    return Translated([shown(transform)], ours, steady, original, True, "; ".join(notes))
+    casts = dict(form.casts)
+    form.casts.clear()
+    return Translated([shown(transform)], ours, steady, original, True, "; ".join(notes), casts)
 
 
 # What makes of (H, W, C) what pictures are here.
@@ -180,7 +197,8 @@ def _parts(probe: Any) -> list[Any]:
     return list(probe.values()) if isinstance(probe, dict) else []
 
 
-def _is_mask(value: Any) -> bool:
+def is_mask(value: Any) -> bool:
+    """Whether it is torchvision's class for masks."""
     return type(value).__name__ == "Mask"
 
 
@@ -191,7 +209,7 @@ def _masks_by_pillow(resize: Callable[[Any], Any]) -> Callable[[Any], Any]:
         done = resize(value)
         height, width = pixels_from_value(image_of(done)).shape[-2:]
         for name, each in value.items():
-            if _is_mask(each):
+            if is_mask(each):
                 resized = np.empty((*each.shape[:-2], height, width), np.uint8)
                 for plane, out in zip(_planes(each.numpy()), _planes(resized), strict=True):
                     picture = value_from_pixels(plane[None], "pil")
