@@ -123,12 +123,13 @@ void bind_python_function(nb::module_& module) {
   nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
       .def(
           nb::init<std::string, std::vector<std::string>, std::vector<Field>,
-                   std::vector<std::string>, PythonGeometry, nb::object, nb::object>(),
+                   std::vector<std::string>, PythonGeometry, std::string, nb::object, nb::object>(),
           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"),
-          nb::arg("geometry"), nb::arg("run"), nb::arg("chosen"),
+          nb::arg("geometry"), nb::arg("remedy"), nb::arg("run"), nb::arg("chosen"),
           "run: list of (values, words of randomness), a pair a record, and what the fields are "
           "-> for each, before the next is made, a dictionary of the fields that come back, or a "
           "text that says what went wrong. chosen: what the fields in sight are -> names of those that it takes. "
+          "remedy: what to write where a result is not as promised. "
           "guessed: fields of returns whose kind follows from the name alone. A field is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 

@@ -18,13 +18,14 @@ namespace headrace::python {
 class PythonStep final : public PythonFunction {
  public:
   PythonStep(std::string name, std::vector<std::string> inputs, std::vector<Field> returns,
-             std::vector<std::string> guessed, PythonGeometry geometry, nb::object run,
-             nb::object chosen)
+             std::vector<std::string> guessed, PythonGeometry geometry, std::string remedy,
+             nb::object run, nb::object chosen)
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         returns_(std::move(returns)),
         guessed_(std::move(guessed)),
         geometry_(geometry),
+        remedy_(std::move(remedy)),
         run_(std::move(run)),
         chosen_(std::move(chosen)) {}
   std::string name() const override { return name_; }
@@ -34,6 +35,7 @@ class PythonStep final : public PythonFunction {
   bool says_kind(const std::string& field) const override {
     return std::ranges::find(guessed_, field) == guessed_.end();
   }
+  std::string remedy() const override { return remedy_; }
   PythonGeometry geometry() const override { return geometry_; }
   void call(std::span<PythonCall* const> calls) override;
 
@@ -45,6 +47,7 @@ class PythonStep final : public PythonFunction {
   const std::vector<Field> returns_;
   const std::vector<std::string> guessed_;  // of these, whose kind follows from the name
   const PythonGeometry geometry_;
+  const std::string remedy_;
   const OwnedObject run_, chosen_;
 };
 

@@ -26,19 +26,21 @@ SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle pro
   return {open_source(path, given, report)};
 }
 
-// The fields of one record, pictures as they are stored.
-nb::dict read_record(const SourceHandle& self, int64_t index) {
+// The fields of one record, or the one of this name, pictures as they are stored.
+nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view only) {
   const Source& source = *self.source;
+  std::vector<bool> wanted;
+  for (const Field& field : source.schema()) wanted.push_back(only.empty() || field.name == only);
   RecordData record;
   {
     ReleasedGil no_gil;
-    source.read({&index, 1}, std::vector<bool>(source.schema().size(), true), {&record, 1});
+    source.read({&index, 1}, wanted, {&record, 1});
   }
   if (!record.result) throw Exception(record.result.error());
   nb::dict out;
   for (size_t i = 0; i < source.schema().size(); ++i) {
     const Field& field = source.schema()[i];
-    out[field.name.c_str()] = value_of(field, record.fields[i]);
+    if (wanted[i]) out[field.name.c_str()] = value_of(field, record.fields[i]);
   }
   return out;
 }
@@ -262,9 +264,9 @@ void bind_source(nb::module_& module) {
                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
           "Frames, sample rate and channels of every record's sound, by its header; of a bad one -1 "
           "frames.")
-      .def("read", &read_record, nb::arg("index"),
-           nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),
-           "One record, pictures as they are stored.");
+      .def("read", &read_record, nb::arg("index"), nb::arg("only") = "",
+           nb::sig("def read(self, index: int, only: str = '') -> dict[str, typing.Any]"),
+           "One record, or one field of it, pictures as they are stored.");
   module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
              nb::sig("def open(path: str, arguments: dict[str, typing.Any], progress: "
                      "collections.abc.Callable[[int, int], object] | None) -> Source"));

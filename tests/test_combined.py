@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Numbers
 
 import headrace as hr
 
@@ -26,6 +27,16 @@ def test_concat_is_one_after_the_other() -> None:
     assert values(source) == [*range(10), *range(100, 105), *range(200, 203)]
     assert source.column("value").tolist() == values(source)
     assert "concat (18 records)" in repr(source)
+
+
+def test_concat_and_mix_take_one_list_of_sources() -> None:
+    sources = [hr.open(Numbers(3)), Numbers(2)]
+    assert hr.concat(sources).column("label").tolist() == [0, 1, 2, 0, 1]
+    assert len(hr.concat(sources)) == len(hr.concat(*sources))
+    mixed, wanted = (hr.mix(*given, seed=3) for given in ([sources], sources))
+    assert mixed.column("label").tolist() == wanted.column("label").tolist()
+    records = [("a", 1), ("b", 2)]  # one source of two records
+    assert len(hr.concat(records)) == 2
 
 
 def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() -> None:

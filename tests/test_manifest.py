@@ -124,6 +124,14 @@ def test_an_id_that_is_missing_does_not_merge_the_others(tmp_path: Path) -> None
     assert ids[0] == 123456789 and np.isnan(ids[1]) and ids[2] == 123456790
 
 
+def test_fields_leave_out_no_image_audio_or_label(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i}.wav,words {i},{i + 0.5},{i}" for i in range(3))
+    (tmp_path / "a.csv").write_text(f"path,text,seconds,label\n{rows}\n")
+    for fields in (["text"], ["text", "path"]):
+        source = hr.open(tmp_path / "a.csv", fields=fields)
+        assert {field.name for field in source.schema} == {"audio", "label", "text"}
+
+
 def test_the_index_that_pandas_writes_is_a_field(tmp_path: Path) -> None:
     Image.new("RGB", (4, 4)).save(tmp_path / "0.png")
     (tmp_path / "a.csv").write_text(",path,label\n7,0.png,cat\n8,0.png,dog\n")

@@ -160,7 +160,8 @@ def test_what_is_masked_is_not_delivered() -> None:
 )
 def test_what_is_masked_is_no_weight_length_or_index(sampler: Any) -> None:
     with pytest.raises(hr.ConfigError, match="masked"):
-        hr.Loader(hr.records(x=np.arange(3)), batch_size=1, sampler=sampler(HIDDEN))
+        masked = np.ma.masked_equal([1.0, 2.0, 3.0], 2.0)
+        hr.Loader(hr.records(x=np.arange(3)), batch_size=1, sampler=sampler(masked))
 
 
 def test_arrays_of_another_byte_order_are_read() -> None:
@@ -242,6 +243,22 @@ def test_records_of_another_shape_say_what_to_write() -> None:
         list(hr.Loader([{"x": np.zeros((2, 2))}, {"x": np.zeros(2)}], batch_size=1))
 
 
+def test_a_grey_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_do() -> None:
+    data = pytest.importorskip("torch.utils.data")
+
+    class Shapes(data.Dataset):
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> Any:
+            return np.zeros((1 if index == 2 else 3, 6, 8), np.uint8), index
+
+    loader = hr.from_dataloader(data.DataLoader(Shapes(), batch_size=2), check=False, verbose=False)
+    with pytest.raises(hr.ConfigError, match="HR0601") as caught:
+        list(loader)
+    assert "returns=" not in caught.value.hint and '.convert("RGB")' in caught.value.hint
+
+
 def test_paths_in_records_are_files(pictures: Path) -> None:
     files = files_of(pictures)[:3]
     for records in (
@@ -258,6 +275,23 @@ def test_paths_in_records_are_files(pictures: Path) -> None:
         hr.open([{"notes": Path("notes.txt")}])
     named = hr.open([{"x": 1, "path": str(path)} for path in files])
     assert named.schema[1].kind == "text" and named[0]["path"] == str(files[0])
+
+
+def test_lengths_may_be_seconds(tmp_path: Path) -> None:
+    rows = [{"id_": i, "seconds": seconds} for i, seconds in enumerate([2.5, 0.25, 2.25, 0.5])]
+    source = hr.open(rows)
+    seconds = [row["seconds"] for row in rows]
+    for lengths in (seconds, np.float32(seconds), "seconds"):
+        by_length = hr.sampling.buckets(lengths, batch_size=2)
+        pairs = [sorted(b.id_.tolist()) for b in hr.Loader(source, batch_size=2, sampler=by_length)]
+        assert sorted(pairs) == [[0, 2], [1, 3]]
+        within = hr.sampling.budget(lengths, total=2.5, num_buckets=2)
+        for batch in hr.Loader(source, sampler=within):
+            longest = max(seconds[i] for i in batch.id_.tolist())
+            assert longest * len(batch.id_) <= 2.5
+    for bad in ([1, 2, 3, float("nan")], [1, 2, 3]):
+        with pytest.raises(hr.ConfigError, match="lengths"):
+            hr.Loader(source, batch_size=2, sampler=hr.sampling.buckets(bad, batch_size=2))
 
 
 # --- Tables in memory -----------------------------------------------------------------------------

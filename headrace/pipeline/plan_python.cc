@@ -143,7 +143,9 @@ Error broken(const Step& step, const FieldState& promise, const PythonValue& val
   const bool dtype_alone = !value.is_text && !value.is_bytes && value.view.dtype != promise.dtype &&
                            value.view.shape.size() == promise.shape.size();
   std::string hint = std::string("declare what it returns: ") + kDeclare;
-  if (dtype_alone && is_floating(value.view.dtype) && !is_floating(promise.dtype)) {
+  if (!step.function->remedy().empty()) {
+    hint = step.function->remedy();
+  } else if (dtype_alone && is_floating(value.view.dtype) && !is_floating(promise.dtype)) {
     const bool pictures = is_picture(promise.kind) && value.view.dtype == DType::kFloat64;
     // As integers, floats of 0 to 1 would all be 0 or 1: nobody is told to convert them.
     hint =

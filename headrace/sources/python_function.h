@@ -62,6 +62,8 @@ class PythonFunction {
   // Whether somebody has said the kind that returns() has. One that only follows from the name
   // gives way to what the field was, where values of the new form can be that.
   virtual bool says_kind(const std::string& /*field*/) const { return true; }
+  // What to write where a result is not as promised; empty: how results are declared.
+  virtual std::string remedy() const { return {}; }
   virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }
   virtual void call(std::span<PythonCall* const> calls) = 0;
 };

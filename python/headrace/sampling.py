@@ -103,8 +103,8 @@ class buckets(Sampling):
     again: with 100 of them padding takes a twentieth of what it takes of random batches. What is
     left at the end of an epoch is a random rest.
 
-    lengths: one number a record, which need not be whole (seconds), or the name of an integer
-    field, or of a field of sounds, whose headers are read once then (``source.lengths(name)``
+    lengths: one number a record, which need not be whole (seconds), or the name of a field of
+    one number, or of a field of sounds, whose headers are read once then (``source.lengths(name)``
     gives them, to be kept).
     batch_size: the loader's, of all ranks together.
 
@@ -140,8 +140,8 @@ class budget(Sampling):
     batch k has is the same in every epoch, so every epoch has as many batches, on all ranks. The
     loader is given no batch_size.
 
-    lengths: one number a record, which need not be whole (seconds), or the name of an integer
-    field, or of a field of sounds, whose headers are read once then.
+    lengths: one number a record, which need not be whole (seconds), or the name of a field of
+    one number, or of a field of sounds, whose headers are read once then.
     total: of all ranks together, in the unit of the lengths; of a field of sounds in seconds.
 
     ConfigError HR0725 where one record alone is longer than ``total``.

@@ -67,6 +67,7 @@ class Step:
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
         self.guessed = [field for field, form in (returns or {}).items() if len(form) == 2]
         self.home = ""  # the module that the callable comes from
+        self.remedy = ""  # where a result is not as declared: what to write; empty: returns=
         self._call = call
         self._made_from: tuple[Any, ...] = ()
 
@@ -108,6 +109,7 @@ class Step:
             self.returns,
             self.guessed,
             self.geometry,
+            self.remedy,
             run,
             self.chosen,
         )
@@ -153,6 +155,7 @@ def wrap(
     if fields:
         step.geometry = _core.PythonGeometry.alone
     step.home = str(getattr(function, "__module__", ""))
+    step.remedy = str(getattr(function, "remedy", ""))
     step._made_from = (function, returns, fields)
     return step
 

@@ -221,7 +221,8 @@ const FormatRecord kManifest{
                     "or category, where there is one."},
                {.name = "fields",
                 .type = ParamType::kStrings,
-                .doc = "Which of the other columns become fields. None: all."},
+                .doc = "Which of the columns besides image, label, and the only one of audio or "
+                       "of video become fields. None: all."},
                {.name = "missing",
                 .type = ParamType::kString,
                 .doc =

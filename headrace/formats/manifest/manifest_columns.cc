@@ -100,10 +100,17 @@ class ManifestMaker {
                        : "did you mean \"" + std::string(near) + "\"?");
   }
 
+  // The record's only sound or video comes like its image, whatever fields= says of the others.
   std::vector<int64_t> chosen() const {
     std::vector<int64_t> out;
     if (options_.fields) {
-      for (const std::string& name : *options_.fields) out.push_back(find(name, "fields="));
+      for (const std::vector<int64_t>* media : {&sounds_, &videos_}) {
+        if (media->size() == 1) out.push_back(media->front());
+      }
+      for (const std::string& name : *options_.fields) {
+        const int64_t column = find(name, "fields=");
+        if (std::ranges::find(out, column) == out.end()) out.push_back(column);
+      }
     } else {
       for (size_t i = 0; i < table_.columns.size(); ++i) out.push_back(static_cast<int64_t>(i));
     }

@@ -122,6 +122,11 @@ class NotLikeTheFirst(TypeError):
 class Fetch:
     """A map-style dataset as a step: record number in, its fields out. node: record 0's form."""
 
+    remedy = (
+        'make records alike in the Dataset, as collate functions need them: image.convert("RGB") '
+        "of grey images, one size, one dtype"
+    )
+
     def __init__(self, dataset: Any, node: Node, steady: bool = False) -> None:
         self.dataset = dataset
         self.node = node

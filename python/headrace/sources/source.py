@@ -149,18 +149,29 @@ class Source:
             )
         values: np.ndarray[Any, np.dtype[np.int64]] = np.array(self.engine.integer_column(name))
         if len(values) != len(self):  # the source has no list of them: read the records
-            values = np.array([self.engine.read(i)[name] for i in range(len(self))], np.int64)
+            values = np.array(list(self._values(name)), np.int64)
         return values
+
+    def _values(self, name: str) -> Iterator[Any]:
+        """A field's values, of one number each, record by record."""
+        return (np.asarray(self.engine.read(i, name)[name])[()] for i in range(len(self)))
+
+    def _numbers(self, name: str) -> np.ndarray[Any, Any]:
+        """All values of a field of one number, floats as they are."""
+        scalars = {f.name: str(f.dtype) for f in self.schema if f.shape == () and not f.encoded}
+        if not scalars.get(name, "").startswith("float"):
+            return self.column(name)
+        return np.array(list(self._values(name)), np.float64)
 
     def lengths(
         self, name: str, progress: Callable[[int, int], object] | None = None
-    ) -> np.ndarray[Any, np.dtype[np.int64]]:
+    ) -> np.ndarray[Any, Any]:
         """How long the sounds of a field are, in frames, by their headers; of a bad record -1.
 
-        Reads every record once. Of an integer field its values.
+        Reads every record once. Of a field of one number its values.
         """
         if not self._has_sounds(name):
-            return self.column(name)
+            return self._numbers(name)
         return np.array(self.engine.sound_forms(name, progress))[:, 0]
 
     def durations(
@@ -168,10 +179,10 @@ class Source:
     ) -> np.ndarray[Any, Any]:
         """How long the sounds of a field are, in seconds, by their headers; of a bad record 0.
 
-        Reads every record once. Of an integer field its values.
+        Reads every record once. Of a field of one number its values.
         """
         if not self._has_sounds(name):
-            return self.column(name)
+            return self._numbers(name)
         frames, rates, _ = np.array(self.engine.sound_forms(name, progress)).reshape(-1, 3).T
         seconds: np.ndarray[Any, Any] = np.maximum(frames, 0) / np.maximum(rates, 1)
         return seconds
