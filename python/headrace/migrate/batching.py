@@ -78,7 +78,7 @@ class Batching:
         if not self.runs:
             return
         try:
-            samples = Samples(self._sample(), loader.assembly.field_names())
+            samples = Samples(self._sample(), loader.assembly.field_names(), dataset.node)
         except NoSamples as reason:
             if self.how == "transpose":
                 note = "what differs in shape is a list; batch.per_record() of the targets' fields "

@@ -51,6 +51,18 @@ class Node:
         """Whether a batch of flat fields has its form already."""
         return not self.is_leaf and all(part.how == "leaf" for part in self.parts)
 
+    def paired(self, other: Node) -> list[tuple[str, str]]:
+        """Each of its fields with the one at the same place of another form, by the keys of
+        dictionaries; empty where these nest otherwise."""
+        if self.is_leaf or other.is_leaf:
+            return [(self.name, other.name)] if self.is_leaf and other.is_leaf else []
+        mine = dict(zip(self.keys or range(len(self.parts)), self.parts, strict=True))
+        theirs = dict(zip(other.keys or range(len(other.parts)), other.parts, strict=True))
+        if self.how != other.how or set(mine) != set(theirs):
+            return []
+        inner = [part.paired(theirs[key]) for key, part in mine.items()]
+        return [pair for pairs in inner for pair in pairs] if all(inner) else []
+
     def values(self, record: Any) -> dict[str, Any]:
         """The values of a record by field. OtherForm where it nests otherwise."""
         return dict(self._values(record))

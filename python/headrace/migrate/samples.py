@@ -53,10 +53,10 @@ class Fields:
 class Samples:
     """How samples are made: as ``sample``, one of the dataset's, of the fields ``names``.
 
-    Fields and values of the sample go together by name, else by order.
+    Fields and values of the sample go together as the fields nest (``ours``), by name, or by order.
     """
 
-    def __init__(self, sample: Any, names: Sequence[str]) -> None:
+    def __init__(self, sample: Any, names: Sequence[str], ours: Node | None = None) -> None:
         node = node_of(sample)
         own = node.names
         if len(own) != len(names):
@@ -64,8 +64,11 @@ class Samples:
                 f"a record has the values {', '.join(own)}, the loader the fields "
                 f"{', '.join(names)}"
             )
-        fields = own if set(own) == set(names) else names
-        self._field = dict(zip(own, fields, strict=True))
+        if ours is not None and set(ours.names) == set(names):
+            self._field = dict(node.paired(ours)) or dict(zip(own, ours.names, strict=True))
+        else:
+            fields = own if set(own) == set(names) else names
+            self._field = dict(zip(own, fields, strict=True))
         self._image = self._field[next((n for n in own if n.startswith("image")), own[0])]
         self._build = self._builder(node, sample)
 

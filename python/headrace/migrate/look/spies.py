@@ -152,7 +152,8 @@ class _Run:
             def call(file: Any, *more: Any, **named: Any) -> Any:
                 caller = sys._getframe(1).f_globals.get("__name__")
                 wanted = self._other_file(file) if caller in self._homes else file
-                return self._noted(real(wanted, *more, **named))
+                out = real(wanted, *more, **named)
+                return out if wanted is file else self._noted(out)
 
             return call
 
@@ -160,7 +161,8 @@ class _Run:
             def call(path: Any, *more: Any, **named: Any) -> Any:
                 caller = sys._getframe(1).f_globals.get("__name__")
                 wanted = self._other_file(path) if caller in self._homes else path
-                return self._noted(real(type(path)(wanted), *more, **named))
+                out = real(type(path)(wanted), *more, **named)
+                return out if wanted is path else self._noted(out)
 
             return call
 
