@@ -122,6 +122,49 @@ def test_what_lies_in_the_folder_may_be_broken_and_linked(data: Path, tmp_path: 
     assert hr.pack(source, tmp_path / "out.hrpack")["unusable_count"] == 1
 
 
+@pytest.mark.parametrize("kind", ["folder", "list", "manifest", "coco", "arrow"])
+def test_a_link_out_of_the_folder_leads_to_pictures_alone(
+    data: Path, kind: str, tmp_path: Path
+) -> None:
+    """An archive brings links, too; none of them gets another file's bytes into what is written."""
+    (data / "linked.png").symlink_to(tmp_path / "secret.png")
+    if kind == "folder":
+        source = hr.open(data)
+    elif kind == "coco":
+        source = hr.open(coco(data, "linked.png"))
+    elif kind == "arrow":
+        source = hr.open(table(data, "linked.png", kind))
+    else:
+        text = {"list": "good.png 0\nlinked.png 1\n", "manifest": "image,n,m\n{0},1,2\n{1},3,4\n"}
+        path = data / ("l.txt" if kind == "list" else "m.csv")
+        path.write_text(text[kind].format("good.png", "linked.png"))
+        source = hr.open(path)
+    assert source[0]["image"].any()
+    with pytest.raises(hr.DataError, match=r"HR0278[\s\S]*a link leads out"):
+        source[1]
+    for to in ("tar", "pack"):
+        with pytest.raises(hr.DataError, match="HR0278"):
+            hr.convert(source, tmp_path / f"leak.{to}", to)
+        assert not (tmp_path / f"leak.{to}").exists()
+    left = [path for path in tmp_path.glob("leak*") if path.is_file()]
+    left += [path for path in tmp_path.glob("leak*/**/*") if path.is_file()]
+    assert left
+    assert not any(SECRET.encode() in path.read_bytes() for path in left)
+    loader = hr.Loader(source, batch_size=2, ragged="list", on_error="skip")
+    assert [len(batch.image) for batch in loader] == [1]
+
+
+def test_a_folder_that_is_linked_into_place_is_read(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/a").symlink_to(data)
+    (tmp_path / "again").symlink_to(tmp_path / "set")
+    (data / "cut.png").write_bytes((data / "good.png").read_bytes()[:40])
+    (data / "empty.png").write_bytes(b"")
+    source = hr.open(tmp_path / "again")
+    assert source[2]["image"].any()
+    assert hr.pack(source, tmp_path / "out.hrpack")["unusable_count"] == 2
+
+
 def test_relative_roots_are_roots(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (data / "list.txt").write_text(f"good.png 0\n{data}/good.png 0\n{data.parent}/other.png 0\n")
     for folder, path in ((data, "list.txt"), (data.parent, "data/list.txt"), (data, "./list.txt")):

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
 
 #include "headrace/base/parameters.h"
 #include "headrace/codecs/audio/audio_codec.h"
@@ -25,12 +27,38 @@ const ErrorCode kLeadsOutside{
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
-    "A list or table names this file as a picture, a sound or a video. It does not lie in the list's folder, "
-    "and its first bytes are none of these, so its content goes nowhere: a mistake in the list, or an "
-    "attempt to get at a file of this machine.",
+    "A list or table names this file as a picture, a sound or a video, or a link in the dataset's folder "
+    "leads to it. It does not lie in that folder, and its first bytes are none of these, so its content "
+    "goes nowhere: a mistake in the list or the link, or an attempt to get at a file of this machine.",
     /*of_record=*/true};
 
 constexpr size_t kSignature = 16;
+
+// Where a path leads when all links are followed; empty where it leads nowhere.
+std::string followed(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         std::free);
+  return real ? real.get() : std::string();
+}
+
+bool is_below(const std::string& path, std::string folder) {
+  if (!folder.ends_with('/')) folder += '/';
+  return path.starts_with(folder);
+}
+
+bool is_linked_outside(const std::string& path, const std::string& root) {
+  if (root.empty() || !scheme_of(root).empty()) return false;
+  const std::string file = followed(path), folder = followed(root);
+  return !file.empty() && !folder.empty() && !is_below(file, folder);
+}
+
+bool begins_like_media(const FieldData& field) {
+  std::array<uint8_t, kVideoSignature> first;
+  std::span<const uint8_t> bytes = field.bytes;
+  if (field.file && field.file->read(0, first)) bytes = first;
+  return codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes) ||
+         begins_like_video(bytes);
+}
 
 }  // namespace
 
@@ -82,9 +110,7 @@ bool lies_outside(const std::string& path, const std::string& root) {
     while (rest.starts_with('/')) rest.remove_prefix(1);
     if (whole && stays_inside(rest)) return false;
   }
-  std::string folder = absolute_path(root);
-  if (!folder.ends_with('/')) folder += '/';
-  return !absolute_path(path).starts_with(folder);
+  return !is_below(absolute_path(path), absolute_path(root));
 }
 
 int64_t files_outside(const Source& source) {
@@ -98,19 +124,17 @@ int64_t files_outside(const Source& source) {
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
                         size_t field, size_t buffer, RecordData& out) {
   read_file_field(path, record, field, buffer, out);
-  if (!out.result || !lies_outside(path, root)) return;
-  std::array<uint8_t, kVideoSignature> first;
-  std::span<const uint8_t> bytes = out.fields[field].bytes;
-  if (const auto& file = out.fields[field].file; file && file->read(0, first)) bytes = first;
-  if (codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes) ||
-      begins_like_video(bytes)) {
-    return;
-  }
+  if (!out.result || begins_like_media(out.fields[field])) return;
+  const bool is_empty = out.fields[field].bytes.empty() && !out.fields[field].file;
+  const bool linked = !is_empty && is_linked_outside(path, root);  // asked of the few that are bad
+  if (!linked && !lies_outside(path, root)) return;
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,
                      .what = "its first bytes are no picture's, sound's or video's",
                      .where = {.file = path, .record = record},
-                     .hint = "correct the list, or copy the file into its folder"};
+                     .note = linked ? "a link leads out of the dataset's folder" : "",
+                     .hint = linked ? "remove the link, or copy the file into the folder"
+                                    : "correct the list, or copy the file into its folder"};
 }
 
 }  // namespace headrace

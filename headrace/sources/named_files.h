@@ -4,8 +4,8 @@
 // Names that stand in data (annotations, tables) come from whoever made the data: one that is
 // absolute or has ".." in it would have any file of the machine read, so it is refused unless
 // outside=True is said. Lists and manifests are written by their users, and may name any file; but
-// what lies outside of the list's folder must be a picture. A link is the file system's own affair:
-// people link whole datasets into place.
+// what lies outside of the list's folder must be a picture, a sound or a video. So must what a link
+// leads to: people link whole datasets into place, and an archive may bring a link of its own.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ bool lies_outside(const std::string& path, const std::string& root);
 // How many records of a source are such files.
 int64_t files_outside(const Source& source);
 
-// read_file_field() of a picture: what lies outside of `root` and does not begin as a picture does
-// is an error of the record, HR0278.
+// read_file_field() of a picture, a sound or a video: what lies outside of `root`, by its name or
+// by a link, and does not begin as one of these does is an error of the record, HR0278.
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
                         size_t field, size_t buffer, RecordData& out);
 
