@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/closing.h"
 
+#include <Python.h>
+
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "bindings/released_gil.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 
 namespace headrace::python {
 namespace {
+
+constexpr double kPatience = 1, kHurried = 0.25, kHurriedExit = 0.5;
+
+// In an `except`, a `finally` or an `__exit__` that Ctrl-C has led to.
+bool handles_keyboard_interrupt() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_GetExcInfo(&type, &value, &trace);
+  const bool is = value && PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt) != 0;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return is;
+}
 
 // Joined once it is done, let go where the caller gives up (or is interrupted).
 struct Closer {
@@ -27,6 +45,13 @@ struct Progress {
 };
 
 }  // namespace
+
+double closing_patience() {
+  if (const std::optional<double> exiting = seconds_of_hurried_exit()) {
+    return std::max(0.01, kHurriedExit - *exiting);
+  }
+  return handles_keyboard_interrupt() ? kHurried : kPatience;
+}
 
 bool finish_within(double seconds, std::function<void()> work,
                    const std::function<void()>& interrupted) {

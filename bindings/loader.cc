@@ -30,9 +30,9 @@ void raise_closed(const char* what) {
 void LoaderHandle::close(const std::function<void()>& interrupted) {
   std::shared_ptr<Loader> closing = std::move(held);
   if (!closing) return;
+  const double patience = interrupted && exits_patiently() ? 0 : closing_patience();
   ReleasedGil no_gil;
   // Whoever is in a call keeps it for so long, but its threads are to do no more.
-  const double patience = interrupted && exits_patiently() ? 0 : kClosingPatience;
   if (!forked_from_running_engine())
     finish_within(patience, [closing] { closing->rest(); }, interrupted);
   closing.reset();
@@ -71,8 +71,9 @@ namespace {
 
 // At the interpreter's end. False: something hangs, and the process must end without it.
 bool shutdown(bool patient) {
+  const double patience = patient ? 0 : closing_patience();
   ReleasedGil no_gil;
-  return finish_within(patient ? 0 : kClosingPatience, shutdown_threads, check_signals);
+  return finish_within(patience, shutdown_threads, check_signals);
 }
 
 // (epoch, index, values by field)
@@ -272,6 +273,8 @@ void bind_loader(nb::module_& module) {
   module.def("begin_exit", &begin_exit, nb::arg("patient"),
              "The interpreter is about to end, on this thread: others that wait stay where they "
              "are.");
+  module.def("closing_patience", &closing_patience,
+             "Seconds that closing something waits now for work which may never end.");
   module.def("loader_options", &describe_options,
              nb::sig("def loader_options() -> list[dict[str, typing.Any]]"),
              "The loader's options as they are declared, in the order of the reference; those "

@@ -10,9 +10,6 @@ namespace headrace::python {
 // Throws Exception HR0792. `what`: "this loader".
 [[noreturn]] void raise_closed(const char* what);
 
-// Seconds; see Note [Why loaders are closed by a thread of their own].
-constexpr double kClosingPatience = 1;
-
 // A thing of the engine's with threads, as Python holds it until close(). The GIL guards it.
 template <class T>
 struct EngineHandle {

@@ -24,6 +24,9 @@ void set_simd_level_by_name(std::string_view name) {
 NB_MODULE(_core, module) {
   module.doc() =
       "The engine of Headrace. Use the package headrace; this module has no stable names.";
+  // A class of a script and the source over it hold each other, by the script's globals and by the
+  // engine, where Python's collector sees no circle: they live to the end, which is no fault.
+  nb::set_leak_warnings(false);
   module.attr("__version__") = HEADRACE_VERSION;
   bind_errors(module);
   bind_array(module);

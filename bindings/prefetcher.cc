@@ -113,8 +113,9 @@ struct PrefetcherHandle : EngineHandle<Prefetcher> {
       (*closing)->stop();  // whoever waits in next() leaves, and then it goes with the last of them
       closing->reset();
     };
+    const double patience = closing_patience();
     ReleasedGil no_gil;
-    finish_within(kClosingPatience, work, interrupted);
+    finish_within(patience, work, interrupted);
   }
   ~PrefetcherHandle() { close(); }
 };
@@ -160,10 +161,10 @@ void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle
 bool stop(PrefetcherHandle& self) {
   if (forked_from_running_engine()) return true;  // its thread is the parent's
   struct Late {};
-  const double begin = now();
-  const auto interrupted = [begin] {
+  const double begin = now(), patience = closing_patience();
+  const auto interrupted = [begin, patience] {
     check_signals();
-    if (now() - begin > kClosingPatience) throw Late{};
+    if (now() - begin > patience) throw Late{};
   };
   try {
     self.with([&](Prefetcher& prefetcher) { prefetcher.stop(interrupted); });

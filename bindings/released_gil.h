@@ -9,11 +9,15 @@
 
 #include <Python.h>
 
+#include <optional>
+
 namespace headrace::python {
 
 // From now on, for all threads but this one. `patient`: what still works is waited for.
 void begin_exit(bool patient);
 bool exits_patiently();
+// Since it began, where it is not patient.
+std::optional<double> seconds_of_hurried_exit();
 // Does not return where the interpreter ends. REQUIRES: neither the GIL nor a lock is held.
 void stay_away_at_exit();
 
