@@ -244,6 +244,29 @@ def test_the_quarantine_file_is_lines_of_json(folders: Folders, tmp_path: Path) 
         assert entry["code"] == "HR0331" and entry["offset"] == 20 and "too early" in entry["what"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_quarantine_on_a_full_disk_has_whole_lines_and_a_warning(
+    folders: Folders, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("what is there\n" * 10)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Of the file's size: refuses as a full disk does. One line fits, and a part of the second.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600, before[1]))
+    try:
+        filling = loader(folders.damaged, "skip", quarantine=path, shuffle=False)
+        with pytest.warns(hr.Warning, match=r"bad\.jsonl: File too large; bad records are missing"):
+            assert sum(map(len, epoch(filling))) == RECORDS - len(BAD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [entry["record"] for entry in filling.quarantine] == list(BAD)
+    written = path.read_text()
+    assert written.endswith("}\n") and len(written) > 140
+    assert [json.loads(line)["record"] for line in written.splitlines()[10:]] == list(
+        BAD[: len(written.splitlines()) - 10]
+    )
+
+
 def test_a_quarantine_that_cannot_be_written_is_refused_at_once(
     folders: Folders, tmp_path: Path
 ) -> None:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/bad_records.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 #include "headrace/base/json_writer.h"
 
@@ -14,11 +12,6 @@ namespace {
 // Rates mean nothing before this many records.
 constexpr int64_t kMinimumSeen = 1000;
 constexpr size_t kListed = 10'000;
-
-const ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig, "quarantine file cannot be written",
-                                  "quarantine= names a file to which each bad record is "
-                                  "appended as a line of JSON. Its folder must exist and be "
-                                  "writable."};
 
 const ErrorCode kBudgetSpent{
     "HR0731", ErrorKind::kData, "too many bad records",
@@ -59,26 +52,38 @@ std::string json_of(const BadRecord& record) {
   return json.text();
 }
 
-BadRecords::BadRecords(int64_t budget, double rate, const std::string& path)
-    : budget_(budget), rate_(rate), path_(path) {
-  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
-    raise(kNoQuarantineFile, path + ": " + std::strerror(errno));
-  }
-}
+BadRecords::BadRecords(int64_t budget, double rate, const std::string& path,
+                       std::function<void(const std::string&)> warn)
+    : budget_(budget), rate_(rate), file_(path), warn_(std::move(warn)) {}
 
 void BadRecords::begin_epoch(int64_t bad) {
   MutexLock lock(mutex_);
   in_epoch_ = bad;
 }
 
+// Allocates before it changes anything: a batch whose entries were refused memory is made again,
+// and what counts as listed by then must be in the list and in the file.
 void BadRecords::add(BadRecord record) {
-  MutexLock lock(mutex_);
-  ++in_epoch_;
-  // A batch that is tried again, or an epoch that is resumed, finds the same records bad.
-  if (listed_.size() < kListed && !listed_.insert({record.epoch, record.position}).second) return;
-  ++total_;
-  if (!path_.empty()) std::ofstream(path_, std::ios::app) << json_of(record) << '\n';
-  if (list_.size() < kListed) list_.push_back(std::move(record));
+  const std::string line = file_ ? json_of(record) + '\n' : std::string();
+  int missing = 0;
+  {
+    MutexLock lock(mutex_);
+    if (list_.size() < kListed && list_.size() == list_.capacity()) {
+      list_.reserve(2 * list_.size() + 16);
+    }
+    // A batch that is tried again, or an epoch that is resumed, finds the same records bad.
+    const bool is_new =
+        listed_.size() >= kListed || listed_.insert({record.epoch, record.position}).second;
+    ++in_epoch_;
+    if (!is_new) return;
+    ++total_;
+    if (list_.size() < kListed) list_.push_back(std::move(record));
+    if (file_) missing = file_.append(line);
+    if (missing == 0 || std::exchange(warned_, true)) return;
+  }
+  if (!warn_) return;
+  warn_("quarantine file " + file_.path() + ": " + std::strerror(missing) +
+        "; bad records are missing in it from now on (loader.quarantine has them)");
 }
 
 void BadRecords::check(int64_t seen) const {

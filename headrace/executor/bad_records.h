@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
+#include "headrace/executor/quarantine_file.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -32,8 +34,10 @@ struct BadRecord {
 
 class BadRecords {
  public:
-  // `path` empty: no file. Throws Exception HR0730 when the file cannot be written.
-  BadRecords(int64_t budget, double rate, const std::string& path);
+  // `path` empty: no file. Throws Exception HR0730 when the file cannot be written. `warn` hears
+  // once of entries that are not in it.
+  BadRecords(int64_t budget, double rate, const std::string& path,
+             std::function<void(const std::string&)> warn = {});
 
   // A new epoch, or a resumed one in which `bad` were found before.
   void begin_epoch(int64_t bad) EXCLUDES_LOCK(mutex_);
@@ -48,8 +52,10 @@ class BadRecords {
  private:
   const int64_t budget_;
   const double rate_;
-  const std::string path_;
+  const QuarantineFile file_;
+  const std::function<void(const std::string&)> warn_;
   mutable Mutex mutex_;
+  bool warned_ GUARDED_BY(mutex_) = false;
   int64_t in_epoch_ GUARDED_BY(mutex_) = 0, total_ GUARDED_BY(mutex_) = 0;
   std::vector<BadRecord> list_ GUARDED_BY(mutex_);
   std::set<std::pair<int64_t, int64_t>> listed_ GUARDED_BY(mutex_);  // epoch, position

@@ -122,7 +122,7 @@ void Engine::advance_group(RecordRun& group, int taken, Renderer& renderer) {
 void Engine::substitute_bad(RecordRun& group, int taken, Renderer& renderer) {
   for (int i = 0; i < taken; ++i) {
     if (!group.flight[i].bad()) continue;
-    RowFailure& failure = *group.flight[i].failure;
+    RowFailure& failure = group.flight[i].failure.front();
     try {
       failure.fatal = !substitute(*group.batch, failure.row, failure, renderer);
     } catch (const std::exception&) {

@@ -138,8 +138,7 @@ Batch Engine::hand_over(OpenBatch& open) {
 
 void Engine::account_failures(OpenBatch& open) {
   if (open.failures.empty()) return;
-  std::sort(open.failures.begin(), open.failures.end(),
-            [](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
+  open.failures.sort([](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
   const auto place = [&](RowFailure& failure) {
     add_place(failure.error, *options_.source, failure.record);
   };

@@ -297,14 +297,14 @@ void Engine::fail(RecordRun& run, int i, Error error, int64_t blamed) {
   InFlight& flight = run.flight[i];
   give_back(flight);
   const bool bad_record = is_bad_record(error);
-  if (!flight.failure) {
-    flight.failure = RowFailure{.row = run.first_row + i,
-                                .record = blamed >= 0 ? blamed : flight.record.index,
-                                .error = std::move(error)};
+  if (flight.failure.empty()) {
+    flight.failure.push_back({.row = run.first_row + i,
+                              .record = blamed >= 0 ? blamed : flight.record.index,
+                              .error = std::move(error)});
   } else if (!bad_record) {
-    flight.failure->error = std::move(error);  // no substitute can be read at all
+    flight.failure.front().error = std::move(error);  // no substitute can be read at all
   }
-  RowFailure& failure = *flight.failure;
+  RowFailure& failure = flight.failure.front();
   if (!bad_record || options_.on_error == OnError::kRaise) {
     failure.fatal = true;
   } else if (options_.on_error == OnError::kSkip) {
@@ -323,19 +323,22 @@ void Engine::fail(RecordRun& run, int i, Error error, int64_t blamed) {
   settle(run, i);
 }
 
+// Allocates before it changes anything: what is refused here leaves the record unsettled, to be
+// settled again.
 void Engine::settle(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
+  for (RowFailure& failure : flight.failure) {
+    if (flight.attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);
+    if (flight.attempt == kAttempts && failure.fatal) note_attempts(failure);
+  }
   give_back(flight);
   flight.state = InFlight::State::kSettled;
-  const int attempt = std::exchange(flight.attempt, 0);
-  if (!flight.failure) return;
-  RowFailure failure = std::move(*flight.failure);
-  flight.failure.reset();
-  if (attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);
-  if (attempt == kAttempts && failure.fatal) note_attempts(failure);
+  flight.attempt = 0;
+  if (flight.failure.empty()) return;
+  const RowFailure& failure = flight.failure.front();
   if (failure.fatal) run.batch->builder.drop(failure.row);  // it holds anything
   MutexLock lock(mutex_);
-  run.batch->failures.push_back(std::move(failure));
+  run.batch->failures.splice(run.batch->failures.end(), flight.failure);
 }
 
 // What a record holds, as far as it is not small enough to be kept for the next one.

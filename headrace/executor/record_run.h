@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,6 +27,9 @@ struct RowFailure {
   std::string action = {};
   bool fatal = false;  // on_error does not apply, or every substitute was bad as well
 };
+// A list: an entry is handed over without an allocation, so nothing that the system refuses can
+// come between giving up a row and reporting it.
+using RowFailures = std::list<RowFailure>;
 
 // A batch that is being filled.
 struct OpenBatch {
@@ -33,7 +37,7 @@ struct OpenBatch {
   int64_t first_sequence = 0;    // of row 0 in the stream
   std::vector<int> pooled = {};  // output numbers whose memory is a slot's
   int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
-  std::vector<RowFailure> failures = {};
+  RowFailures failures = {};
   std::vector<int> unsettled = {};  // rows by group, where there are batch steps
   int64_t warnings = 0, repaired = 0;
   size_t list_bytes = 0;      // of fields delivered as lists, which have no slot
@@ -70,8 +74,8 @@ struct InFlight {
   PixelRequests requests;  // of that step, while it waits for its group
   GateHold reserved;       // from its header to its end, where it may wait for Python
   std::optional<PythonCall> call;
-  std::optional<RowFailure> failure;  // of the record that stood here first
-  int attempt = 0;                    // at a substitute for it
+  RowFailures failure;  // at most one: of the record that stood here first
+  int attempt = 0;      // at a substitute for it
 
   bool settled() const { return state == State::kSettled; }
   bool bad() const { return state == State::kBad; }

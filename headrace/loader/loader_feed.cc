@@ -93,8 +93,8 @@ HostBatch host_batch(Batch batch, const Made& made) {
 }
 
 // By rows, a part for each device.
-std::deque<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts) {
-  std::deque<HostBatch> divided;
+std::list<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts) {
+  std::list<HostBatch> divided;
   const auto begin_of = [&](int64_t part) {
     const int64_t row = batch.size * part / parts;
     const std::vector<int64_t>& begins = batch.group_begins;
@@ -178,7 +178,7 @@ void SharedBatches::again(int part, const FedBatch& batch) {
 
 // False when nobody waits any more.
 bool SharedBatches::take_one(uint64_t turn, const std::function<bool()>& stopping) {
-  std::deque<HostBatch> divided;  // empty at the end
+  std::list<HostBatch> divided;  // empty at the end
   std::exception_ptr error;
   bool stopped = false;
   try {
@@ -198,10 +198,9 @@ bool SharedBatches::take_one(uint64_t turn, const std::function<bool()>& stoppin
   if (stopped) return false;
   error_ = error;
   over_ = divided.empty();
-  for (Part& one : of_) {
+  for (Part& one : of_) {  // without an allocation, so that all parts get theirs or none does
     if (over_) break;
-    one.waiting.push_back(std::move(divided.front()));
-    divided.pop_front();
+    one.waiting.splice(one.waiting.end(), divided, divided.begin());
   }
   return true;
 }

@@ -3,7 +3,7 @@
 // was made with LoaderOptions::device, without a copy in between.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -50,7 +50,7 @@ class SharedBatches {
   std::exception_ptr error_ GUARDED_BY(mutex_);
   uint64_t turn_ GUARDED_BY(mutex_) = 0;
   struct Part {
-    std::deque<HostBatch> waiting = {};
+    std::list<HostBatch> waiting = {};
     uint64_t turn = 0;  // of which it knows
   };
   std::vector<Part> of_ GUARDED_BY(mutex_);  // by part

@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <numeric>
 
 #include "headrace/base/allocations_test_hook.h"
 #include "headrace/executor/read_ahead.h"
@@ -18,6 +20,7 @@
 #include "headrace/executor/thread_pool.h"
 #include "headrace/loader/loader_test_numbers.h"
 #include "headrace/sources/columns/columns.h"
+#include "headrace/sources/python_function.h"
 #include "headrace/storage/memory_files.h"
 
 namespace {
@@ -56,10 +59,10 @@ struct Spared {
 };
 
 // Calls `use` again and again while the first, second, third ... allocation is refused, with so
-// many after it, until it needs no more. Far ones come in steps, for the test to end.
+// many after it, until it needs no more. Those beyond `each` come in steps, for the test to end.
 template <class Use>
-void refuse_each_allocation(int64_t after, Use&& use) {
-  for (int64_t at = 1; at < 100'000; at += 1 + at / 40) {
+void refuse_each_allocation(int64_t after, Use&& use, int64_t each = 40) {
+  for (int64_t at = 1; at < 100'000; at += 1 + at / each) {
     allocations = 0;
     first_refused = at;
     last_refused = at + after;
@@ -123,16 +126,113 @@ TEST_P(Refusals, AnAllocationThatFailsCostsNoBatchAndNoProcess) {
   }
 }
 
-TEST_P(Refusals, AFailedAllocationIsABadRecordWhereThePolicySaysSo) {
-  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{7, 50}, GetParam());
-  refuse_each_allocation(0, [&] {
-    int64_t failures = 0;
+// What came of an epoch of which one allocation was refused, a call that failed being made again.
+struct Outcome {
+  std::vector<int64_t> records;  // as they came, by their labels
+  std::set<int64_t> reported;    // positions, which are the records: nothing is shuffled
+  size_t reports = 0;
+  bool raised = false;  // the bad record's own error
+};
+
+Outcome outcome_of(Loader& loader) {
+  Outcome out;
+  while (!out.raised) {
     try {
-      Loader loader(source, {}, refusal_options(OnError::kSubstitute));
-      const auto got = patient_epoch_of(loader, failures);
+      const std::optional<Batch> batch = loader.next();
       const Spared test;
-      EXPECT_EQ(got.size(), 7u);
-    } catch (const std::exception&) {  // of the constructor
+      if (!batch) break;
+      check_rows(*batch);
+      for (const int64_t label : labels_of(*batch)) out.records.push_back(label / 3);
+    } catch (const Exception& failure) {
+      const Spared test;
+      out.raised = failure.error().code->id == kPlanted.id;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  const Spared test;
+  for (const BadRecord& bad : loader.quarantine()) {
+    out.reported.insert(bad.position);
+    ++out.reports;
+  }
+  return out;
+}
+
+// The value as it came: what a step in Python does with its records' memory.
+class Same final : public PythonFunction {
+ public:
+  std::string name() const override { return "same"; }
+  std::vector<std::string> inputs() const override { return {"value"}; }
+  void call(std::span<PythonCall* const> calls) override {
+    for (PythonCall* call : calls) {
+      const TensorView& in = call->inputs[0].view;
+      PythonValue out;
+      out.owned.resize(in.dense_bytes());
+      std::memcpy(out.owned.data(), in.data, in.dense_bytes());
+      out.view = {out.owned.data(), in.dtype, in.shape, {}};
+      call->outputs.push_back(std::move(out));
+    }
+  }
+};
+
+// Calls `check` with the outcome of each refusal, of records in order of which 20 and 50 are bad.
+template <class Check>
+void each_outcome(ReadStyle style, OnError on_error, Check&& check) {
+  const auto source = std::make_shared<Numbers>(64, std::set<int64_t>{20, 50}, style);
+  for (const bool in_python : {false, true}) {
+    Pipeline pipeline;
+    if (in_python) pipeline.transforms.push_back(Spec{"same", {}, {}, std::make_shared<Same>()});
+    LoaderOptions given = refusal_options(on_error);
+    given.shuffle = false;
+    const auto try_one = [&] {
+      try {
+        Loader loader(source, pipeline, given);
+        const Outcome outcome = outcome_of(loader);
+        const Spared test;
+        SCOPED_TRACE("allocation " + std::to_string(first_refused) +
+                     (in_python ? " with a step in Python" : ""));
+        check(outcome);
+      } catch (const Exception&) {  // of the constructor
+      } catch (const std::bad_alloc&) {
+      }
+    };
+    // A report is lost by one allocation alone.
+    refuse_each_allocation(0, try_one, style == ReadStyle::kMemory ? 400 : 100);
+  }
+}
+
+std::vector<int64_t> first_records(int64_t count) {
+  std::vector<int64_t> out(static_cast<size_t>(count));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+TEST_P(Refusals, ABadRecordEndsTheRunWithItsErrorAndNoBatchIsShort) {
+  each_outcome(GetParam(), OnError::kRaise, [](const Outcome& got) {
+    EXPECT_TRUE(got.raised);
+    EXPECT_EQ(got.records, first_records(16));  // 20 stands in the second batch
+  });
+}
+
+TEST_P(Refusals, EveryRecordThatIsSkippedIsReported) {
+  each_outcome(GetParam(), OnError::kSkip, [](const Outcome& got) {
+    EXPECT_TRUE(got.reported.contains(20) && got.reported.contains(50));
+    EXPECT_LE(got.reports, 2u + 16u);  // and those that were written together, one of them refused
+    EXPECT_EQ(got.reports, got.reported.size());
+    std::vector<int64_t> expected = first_records(64);
+    std::erase_if(expected, [&](int64_t record) { return got.reported.contains(record); });
+    EXPECT_EQ(got.records, expected);
+  });
+}
+
+TEST_P(Refusals, EveryRecordThatAnotherStandsInForIsReported) {
+  each_outcome(GetParam(), OnError::kSubstitute, [](const Outcome& got) {
+    EXPECT_TRUE(got.reported.contains(20) && got.reported.contains(50));
+    EXPECT_LE(got.reports, 2u + 16u);
+    ASSERT_EQ(got.records.size(), 64u);
+    for (int64_t position = 0; position < 64; ++position) {
+      const int64_t record = got.records[static_cast<size_t>(position)];
+      EXPECT_TRUE(record != 20 && record != 50);
+      EXPECT_TRUE(record == position || got.reported.contains(position)) << position;
     }
   });
 }
