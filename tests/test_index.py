@@ -258,6 +258,76 @@ def test_parts_of_a_source_use_its_index(photos: Path) -> None:
             assert loader.stats().index["stale"] == 0
 
 
+def combined(a: Any, b: Any) -> dict[str, Any]:
+    """Sources made of two, each over all records of both at least once."""
+    both = hr.concat(a, b)
+    numbers = [*range(0, len(both), 3), *range(len(both))]
+    return {
+        "concat": both,
+        "mix": hr.mix(a, b, weights=[1, 1]),
+        "subset of concat": hr.subset(both, numbers),
+        "concat of subsets": hr.concat(hr.subset(b, range(len(b))), hr.subset(a, range(len(a)))),
+        "concat of concat": hr.concat(hr.concat(a, b), b),
+        "slice": both[: len(both)],
+        "join": hr.join(
+            hr.concat(a, b), hr.concat(a, b), rename={"image": "other", "label": "second"}
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["concat", "mix", "subset of concat", "concat of subsets", "concat of concat", "slice", "join"],
+)
+@pytest.mark.parametrize("options", [{}, {"cache": "64 MiB"}, {"index": "auto"}], ids=str)
+def test_an_index_serves_whatever_its_dataset_is_a_part_of(
+    photos: Path, name: str, options: dict[str, Any]
+) -> None:
+    a, b = (
+        hr.records(image=sorted(files), label=np.arange(len(files)))
+        for files in (list((photos / folder).iterdir()) for folder in "ab")
+    )
+    source = combined(a, b)[name]
+    pictures = 2 if name == "join" else 1
+    steps = {field: [T.RandomResizedCrop(48)] for field in ("image", "other")[:pictures]}
+
+    def loader(**more: Any) -> hr.Loader:
+        return hr.Loader(source, steps, batch_size=8, shuffle=True, seed=1, threads=2, **more)
+
+    with loader(index=False) as without:
+        expected = hashes_of(without)
+    for each in (a, b):
+        assert hr.index(each)["indexed"] > 0
+    with loader(**options) as given:
+        assert hashes_of(given) == expected
+        stats = given.stats().index
+        indexed = sum(key.endswith(".jpg") for key in map(source.key, range(len(source))))
+        progressive = 3 / COUNT * len(source)
+        assert pictures * (indexed - 2 * progressive) <= stats["used"] <= pictures * indexed
+        assert (stats["stale"], stats["pictures"]) == (0, COUNT)
+        assert f"{BASELINE} of {COUNT} pictures" in repr(given)
+
+
+def test_a_loader_says_which_of_its_sources_have_no_index(photos: Path, tmp_path: Path) -> None:
+    a, b = (hr.records(image=sorted((photos / folder).iterdir())) for folder in "ab")
+    both = hr.concat(a, b)
+    with hr.Loader(both, [T.Resize((9, 9))], batch_size=4) as loader:
+        assert "none (2 sources of 2 without" in repr(loader) and "headrace index" in repr(loader)
+    hr.index(b)
+    with hr.Loader(both, [T.Resize((9, 9))], batch_size=4) as loader:
+        assert "1 source of 2 without" in repr(loader)
+    built = hr.index(both)  # each its own
+    assert (built["records"], built["indexed"]) == (COUNT, BASELINE)
+    assert len(list((tmp_path / "cache").glob("rows-*"))) == 2
+    named = tmp_path / "both.rows"
+    assert hr.index(both, named)["indexed"] == BASELINE
+    hr.index(a, tmp_path / "a.rows")
+    for file, count in ((named, BASELINE), (tmp_path / "a.rows", BASELINE // 2)):
+        with hr.Loader(both, [T.Resize((9, 9))], batch_size=4, index=file) as loader:
+            hashes_of(loader)
+            assert loader.stats().index["used"] == count
+
+
 def test_several_pictures_of_a_record_have_an_index_each(photos: Path) -> None:
     paths = sorted(str(path) for path in photos.rglob("*.jpg"))[:18]  # all baseline
     source = hr.records(image=paths[:9], other=paths[9:])

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/loader/read_path.h"
 
+#include <algorithm>
+
 namespace headrace {
 
 ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
@@ -18,15 +20,18 @@ RowIndexStats ReadPath::row_index() const {
   out.note = row_index_.note;
   if (!row_index_.index) return out;
   const IndexedSource& index = *row_index_.index;
-  out.file = index.file().path();
-  out.learns = index.learns() && !index.file().failed();
-  if (index.file().failed()) out.note = "it cannot be written any more: is the disk full?";
-  out.pictures = IndexedFields(index).key().slots();
+  const auto has_failed = [](const IndexedOrigin& part) { return part.file->failed(); };
+  const bool failed = std::ranges::any_of(index.parts(), has_failed);
+  out.file = row_index_.file;
+  out.learns = index.learns() && !failed;
+  if (failed) out.note = "it cannot be written any more: is the disk full?";
+  out.pictures = row_index_.pictures;
   const IndexedSource::Counts counts = index.counts();
   MutexLock lock(mutex_);
   if (counts.learned != counted_at_) {  // the whole table is read for it
     counted_at_ = counts.learned;
-    entries_ = index.file().contents().entries;
+    entries_ = 0;
+    for (const IndexedOrigin& part : index.parts()) entries_ += part.file->contents().entries;
   }
   out.entries = entries_;
   out.used = counts.used;
@@ -42,7 +47,8 @@ void ReadPath::keep() {
 std::string text_of(const RowIndexStats& stats) {
   if (stats.file.empty()) return stats.note.empty() ? "off" : "none (" + stats.note + ")";
   return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " pictures (" +
-         (stats.learns ? "grows, " : "") + stats.file + ")";
+         (stats.learns ? "grows, " : "") + stats.file + ")" +
+         (stats.note.empty() ? "" : "; " + stats.note);
 }
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 // All const members may be called from any thread at any time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,15 @@ enum class ReadStyle : uint8_t {
   kFiles,   // may wait for a device: read ahead by several threads
   kLater,   // lies in a storage that answers later: pieces() are asked for, many at once
   kPython,  // runs in Python: read ahead by its one thread, many records a call
+};
+
+class Source;
+
+// Where a field of a record comes from.
+struct Origin {
+  const Source* source;
+  int64_t index;  // of the record there
+  size_t field;   // number in its schema
 };
 
 class Source {
@@ -46,6 +56,12 @@ class Source {
                       std::vector<FilePiece>& out) const {
     (void)index, (void)wanted, (void)out;
   }
+
+  // The sources that records come from, each once; and the one that a field of a record is read
+  // from. Views and combinations look through to what they are made of, which lives as long as
+  // they.
+  virtual std::vector<const Source*> origins() const { return {this}; }
+  virtual Origin origin(int64_t index, size_t field) const { return {this, index, field}; }
 
   // What names the record for a person: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;
@@ -95,6 +111,13 @@ class Source {
   // What whoever opens it should hear: records that will be bad, files that were left out.
   virtual std::vector<std::string> cautions() const { return {}; }
 };
+
+// Adds those of `source` that are not yet there.
+inline void add_origins(const Source& source, std::vector<const Source*>& out) {
+  for (const Source* origin : source.origins()) {
+    if (std::ranges::find(out, origin) == out.end()) out.push_back(origin);
+  }
+}
 
 // shared: loaders, views (subset) and Python's object hold the same source.
 using SourcePtr = std::shared_ptr<const Source>;

@@ -26,6 +26,17 @@ class SourceAround : public Source {
               std::vector<FilePiece>& out) const override {
     inner_->pieces(index, wanted, out);
   }
+  // Its own, with what it says of them, where the inner one's records are nobody else's.
+  std::vector<const Source*> origins() const override {
+    std::vector<const Source*> out = inner_->origins();
+    if (out.size() == 1 && out[0] == inner_.get()) out[0] = this;
+    return out;
+  }
+  Origin origin(int64_t index, size_t field) const override {
+    Origin out = inner_->origin(index, field);
+    if (out.source == inner_.get()) out.source = this;
+    return out;
+  }
   std::string key(int64_t index) const override { return inner_->key(index); }
   Where where(int64_t index) const override { return inner_->where(index); }
   std::string root() const override { return inner_->root(); }

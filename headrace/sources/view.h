@@ -27,6 +27,11 @@ class View : public Source {
   std::string root() const final { return base_->root(); }
   std::vector<std::string> classes() const final { return base_->classes(); }
 
+  std::vector<const Source*> origins() const final { return base_->origins(); }
+  Origin origin(int64_t index, size_t field) const final {
+    return base_->origin(viewed(index), field);
+  }
+
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final {
     std::array<int64_t, 64> mapped;

@@ -35,7 +35,8 @@ def index(
     loader is told of another: ``Loader(index=out)``. threads: default, the allowed cores.
     progress: called with (records done, records).
 
-    The index of a subset is that of the source that it is a part of. Returns the numbers that
+    The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
+    join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers that
     ``headrace index --json`` prints. Raises ConfigError where records have no encoded pictures,
     StorageError where the file cannot be written; bad records are counted and left out.
     """

@@ -106,6 +106,15 @@ class Concat final : public Source {
     place.record = index;
     return place;
   }
+  std::vector<const Source*> origins() const override {
+    std::vector<const Source*> out;
+    for (const Part& part : parts_) add_origins(*part.source, out);
+    return out;
+  }
+  Origin origin(int64_t index, size_t field) const override {
+    const Part& part = part_of(index);
+    return part.source->origin(index - part.begin, part.places[field]);
+  }
   std::vector<int64_t> block_ends() const override {
     std::vector<int64_t> ends;
     for (const Part& part : parts_) {

@@ -78,6 +78,17 @@ class Join final : public Source {
     place.record = index;
     return place;
   }
+  std::vector<const Source*> origins() const override {
+    std::vector<const Source*> out;
+    add_origins(*left_, out);
+    add_origins(*right_, out);
+    return out;
+  }
+  Origin origin(int64_t index, size_t field) const override {
+    const Pair& pair = pairs_[index];
+    if (field < left_fields()) return left_->origin(pair.left, field);
+    return right_->origin(pair.right, right_fields_[field - left_fields()]);
+  }
   std::string root() const override { return left_->root(); }
   std::vector<std::string> classes() const override {
     std::vector<std::string> names = left_->classes();

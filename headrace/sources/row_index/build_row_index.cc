@@ -159,35 +159,51 @@ class Build {
   std::vector<bool> wanted_, by_range_;
 };
 
-BuiltRowIndex build(const Source& source, const std::string& path, int threads,
-                    const Progress& progress) {
-  const RowIndexKey key = IndexedFields(source).key();
-  if (key.slots() == 0) {
-    raise(kNothingToIndex, source.description() + " has no encoded pictures or videos");
-  }
-  BuiltRowIndex out{.file = path};
-  std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, key);
+// Adds to `out`.
+void build(const Source& source, const std::string& path, int threads, const Progress& progress,
+           BuiltRowIndex& out) {
+  std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, IndexedFields(source).key());
   if (!file) cannot_write(path, errno);
   Build(source, *file).run(threads, progress, out);
   if (!file->publish(/*replace=*/true)) cannot_write(path, errno);
-  out.file_bytes = file->file_bytes();
-  return out;
+  out.file_bytes += file->file_bytes();
+}
+
+void build_in_cache(const std::vector<const Source*>& sources, int threads,
+                    const Progress& progress, BuiltRowIndex& out) {
+  const CacheDirectory cache = CacheDirectory::of_user();
+  if (cache.path().empty()) cannot_write({}, 0);
+  cache.make();
+  int64_t all = 0;
+  for (const Source* source : sources) all += source->size();
+  const auto report = [&](int64_t done, int64_t) {
+    if (progress) progress(done, all);
+  };
+  for (const Source* source : sources) {
+    const std::string path = cache.path_of(row_index_cache_name(source->fingerprint()));
+    build(*source, path, threads, report, out);
+    out.file = sources.size() == 1 ? path : cache.path();
+  }
 }
 
 }  // namespace
 
 BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, int threads,
                               const Progress& progress) {
-  BuiltRowIndex out;
+  BuiltRowIndex out{.file = file};
   with_viewed(source, [&](const SourcePtr& viewed) {
-    const CacheDirectory cache = CacheDirectory::of_user();
-    std::string path = file;
-    if (path.empty()) {
-      path = cache.path_of(row_index_cache_name(viewed->fingerprint()));
-      if (path.empty()) cannot_write(path, 0);
-      cache.make();
+    std::vector<const Source*> sources = viewed->origins();
+    std::erase_if(sources,
+                  [](const Source* each) { return IndexedFields(*each).fields().empty(); });
+    if (sources.empty()) {
+      raise(kNothingToIndex, viewed->description() + " has no encoded pictures or videos");
     }
-    out = build(*viewed, path, threads > 0 ? threads : allowed_cores().count(), progress);
+    const int workers = threads > 0 ? threads : allowed_cores().count();
+    if (file.empty()) {
+      build_in_cache(sources, workers, progress, out);
+    } else {
+      build(*viewed, file, workers, progress, out);
+    }
     return viewed;
   });
   return out;

@@ -11,7 +11,7 @@
 namespace headrace {
 
 struct BuiltRowIndex {
-  std::string file;
+  std::string file;  // of several: their folder
   int64_t records = 0;
   int64_t pictures = 0;  // encoded ones that could be read
   int64_t indexed = 0;   // those that have an index now; the others are of kinds without one
@@ -21,7 +21,9 @@ struct BuiltRowIndex {
 
 // `file` empty: the dataset's own in the cache. A file that is there is replaced once the new one
 // is complete; several builders at once do not disturb each other, and the last one's stays. Of a
-// view (subset, split), the source that it views is indexed. `threads` 0: the allowed cores.
+// view (subset, split), the source that it views is indexed; of a combination (concat, mix, join)
+// each source that it is made of, to a file of its own in the cache, or all of them in the one that
+// is named. `threads` 0: the allowed cores.
 // `progress` is called on this thread and may throw to cancel; then nothing is left behind.
 // Throws Exception: HR0462 when there is nothing to index, HR0463 when the file cannot be written,
 // a storage error when the dataset cannot be read.

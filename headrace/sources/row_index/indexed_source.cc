@@ -8,6 +8,7 @@
 
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/subset.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/cache_directory.h"
 #include "headrace/storage/file.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 // What a picture is called while it is decoded: the address of this, in the record's own memory.
 struct PictureName {
+  const IndexedOrigin* part;
   int64_t slot;
   uint64_t hash;
 };
@@ -60,8 +62,32 @@ IndexedFields::IndexedFields(const Source& source) {
   key_ = {source.fingerprint(), source.size(), static_cast<int64_t>(fields_.size())};
 }
 
-IndexedSource::IndexedSource(SourcePtr source, std::unique_ptr<RowIndexFile> file, bool learn)
-    : SourceAround(std::move(source)), pictures_(*inner()), file_(std::move(file)), learn_(learn) {}
+int64_t IndexedFields::slot_of_field(int64_t record, size_t field) const {
+  const auto found = std::ranges::find(fields_, field);
+  return found == fields_.end() ? -1 : slot(record, static_cast<size_t>(found - fields_.begin()));
+}
+
+IndexedSource::IndexedSource(SourcePtr source, std::vector<IndexedOrigin> origins, bool learn)
+    : SourceAround(std::move(source)),
+      fields_(IndexedFields(*inner()).fields()),
+      parts_(std::move(origins)),
+      learn_(learn) {
+  for (const IndexedOrigin& part : parts_) part_of_source_[part.source] = &part;
+}
+
+const IndexedOrigin* IndexedSource::part_of(int64_t record, size_t field, int64_t& slot) const {
+  const bool is_whole = parts_.size() == 1 && parts_[0].source == inner().get();
+  const Origin from =
+      is_whole ? Origin{inner().get(), record, field} : inner()->origin(record, field);
+  const auto found = part_of_source_.find(from.source);
+  if (found == part_of_source_.end()) return nullptr;
+  slot = found->second->pictures.slot_of_field(from.index, from.field);
+  return slot < 0 ? nullptr : found->second;
+}
+
+void IndexedSource::keep() {
+  for (const IndexedOrigin& part : parts_) part.file->flush();
+}
 
 void IndexedSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                          std::span<RecordData> out) const {
@@ -79,14 +105,16 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
   constexpr size_t kMost = 8;  // pictures of a record; more go without
   std::array<Found, kMost> found;
   size_t count = 0, bytes = 0;
-  for (size_t i = 0; i < std::min(pictures_.fields().size(), kMost); ++i) {
-    const size_t field = pictures_.fields()[i];
+  for (size_t i = 0; i < std::min(fields_.size(), kMost); ++i) {
+    const size_t field = fields_[i];
     FieldData& data = record.fields[field];
     if (!data.row_index.known.empty()) continue;  // the source brings it
     if (!wanted[field] || (data.bytes.empty() && !data.file)) continue;
+    int64_t slot = -1;
+    const IndexedOrigin* const part = part_of(record.index, field, slot);
+    if (!part) continue;
     Found& next = found[count];
-    next = {field, {pictures_.slot(record.index, i), 0}, {}};
-    next.place = file_->place_of(next.name.slot);
+    next = {field, {part, slot, 0}, part->file->place_of(slot)};
     if (!next.place && !learn_) continue;
     const std::optional<uint64_t> hash = indexed_hash(inner()->schema()[field].kind, data);
     if (!hash) continue;
@@ -113,7 +141,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
     if (!picture.place) continue;
     const std::span<uint8_t> known(rows, picture.place->length);
     rows += known.size();
-    if (file_->read(picture.name.slot, *picture.place, known)) {
+    if (picture.name.part->file->read(picture.name.slot, *picture.place, known)) {
       slot.known = known;
       ++used_;
     } else {
@@ -125,7 +153,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
 void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index) {
   PictureName name;
   std::memcpy(&name, reinterpret_cast<const void*>(static_cast<uintptr_t>(picture)), sizeof name);
-  if (file_->add(name.slot, name.hash, row_index)) ++learned_;
+  if (name.part->file->add(name.slot, name.hash, row_index)) ++learned_;
 }
 
 namespace {
@@ -140,7 +168,7 @@ std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const s
   if (!learn) {
     Result<std::unique_ptr<RowIndexFile>> there = RowIndexFile::open(path, key, false);
     if (there) return std::move(*there);
-    note = "none was made";
+    note = "none was made: `headrace index` or hr.index() makes one";
     return nullptr;
   }
   cache.make();
@@ -149,34 +177,93 @@ std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const s
   return file;
 }
 
+// Opens a file that the user has named: of the whole, or of the origin that it was made for.
+IndexedOrigin named_file(const Source& whole, const std::string& path) {
+  std::vector<const Source*> candidates = {&whole};
+  add_origins(whole, candidates);
+  std::optional<Error> first;
+  for (const Source* source : candidates) {
+    IndexedFields pictures(*source);
+    if (pictures.key().slots() == 0) continue;
+    Result<std::unique_ptr<RowIndexFile>> file = RowIndexFile::open(path, pictures.key(), false);
+    if (file) return {source, std::move(pictures), std::move(*file)};
+    if (!first) first = std::move(file.error());
+  }
+  throw Exception(std::move(*first));
+}
+
+// A word on what could have an index and has none.
+std::string missing_note(const std::vector<std::string>& missing, size_t origins,
+                         const std::string& why) {
+  if (origins == 1 || missing.empty()) return why;
+  std::string out = counted(static_cast<int64_t>(missing.size()), "source") + " of " +
+                    std::to_string(origins) + " without: " + missing[0];
+  if (missing.size() > 1) out += " and " + std::to_string(missing.size() - 1) + " more";
+  return out + "; " + why;
+}
+
+class Opening {
+ public:
+  Opening(bool learn, WithRowIndex& out) : learn_(learn), out_(out) {}
+
+  SourcePtr around(const SourcePtr& viewed, const std::string& named) {
+    const std::vector<const Source*> origins = viewed->origins();
+    for (const Source* origin : origins) out_.pictures += IndexedFields(*origin).key().slots();
+    if (out_.pictures == 0) {
+      out_.note = "the records have no encoded pictures or videos";
+      return viewed;
+    }
+    if (!named.empty()) {
+      parts_.push_back(named_file(*viewed, named));
+      out_.file = named;
+    } else {
+      for (const Source* origin : origins) open(*origin);
+      out_.file = parts_.size() == 1 ? parts_[0].file->path() : cache_.path();
+      out_.note = missing_note(missing_, missing_.size() + parts_.size(), why_);
+    }
+    if (parts_.empty()) return viewed;
+    const bool learn = learn_ && named.empty();
+    out_.index = std::make_shared<IndexedSource>(viewed, std::move(parts_), learn);
+    return out_.index;
+  }
+
+ private:
+  static constexpr size_t kMostFiles = 64;  // that are open for this at once
+
+  void open(const Source& origin) {
+    IndexedFields pictures(origin);
+    if (pictures.key().slots() == 0) return;
+    const std::string path = cache_.path_of(row_index_cache_name(pictures.key().fingerprint));
+    std::unique_ptr<RowIndexFile> file;
+    if (parts_.size() == kMostFiles) {
+      why_ = "no more than " + std::to_string(kMostFiles) + " are opened";
+    } else {
+      file = file_in_cache(cache_, path, pictures.key(), learn_, why_);
+    }
+    if (file) {
+      parts_.push_back({&origin, std::move(pictures), std::move(file)});
+    } else {
+      missing_.push_back(origin.description());
+    }
+  }
+
+  const bool learn_;
+  WithRowIndex& out_;
+  const CacheDirectory cache_ = CacheDirectory::of_user();
+  std::vector<IndexedOrigin> parts_;
+  std::vector<std::string> missing_;
+  std::string why_;
+};
+
 }  // namespace
 
 WithRowIndex with_row_index(const SourcePtr& source, RowIndexUse use, const std::string& file) {
   WithRowIndex out;
   out.source = source;
   if (use == RowIndexUse::kOff) return out;
-  out.source = with_viewed(source, [&](const SourcePtr& viewed) -> SourcePtr {
-    const RowIndexKey key = IndexedFields(*viewed).key();
-    if (key.slots() == 0) {
-      out.note = "the records have no encoded pictures or videos";
-      return viewed;
-    }
-    const bool learn = use == RowIndexUse::kAuto;
-    std::unique_ptr<RowIndexFile> opened;
-    if (!file.empty()) {
-      Result<std::unique_ptr<RowIndexFile>> named = RowIndexFile::open(file, key, false);
-      if (!named) throw Exception(std::move(named.error()));
-      out.file = file;
-      opened = std::move(*named);
-    } else {
-      const CacheDirectory cache = CacheDirectory::of_user();
-      out.file = cache.path_of(row_index_cache_name(key.fingerprint));
-      opened = file_in_cache(cache, out.file, key, learn, out.note);
-    }
-    if (!opened) return viewed;
-    out.index = std::make_shared<IndexedSource>(viewed, std::move(opened), learn && file.empty());
-    return out.index;
-  });
+  Opening opening(use == RowIndexUse::kAuto, out);
+  out.source =
+      with_viewed(source, [&](const SourcePtr& viewed) { return opening.around(viewed, file); });
   return out;
 }
 

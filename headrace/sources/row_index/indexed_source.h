@@ -3,6 +3,9 @@
 // videos with what is known of their packets (video_index.h), from a file that keeps it between
 // runs; and which, where it may, keeps what decoding them teaches.
 //
+// Where the source is made of others, each of these has its file, by its own records' numbers: what
+// was made for one dataset serves whatever it is a part of.
+//
 // Pixels do not depend on it. What a record's slot points to lives as long as the record's bytes.
 #pragma once
 
@@ -12,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "headrace/sources/row_index/row_index_file.h"
@@ -28,6 +32,8 @@ class IndexedFields {
   int64_t slot(int64_t record, size_t picture) const {
     return record * key_.pictures + static_cast<int64_t>(picture);
   }
+  // The same by the field's number in the schema; -1 where it can have none.
+  int64_t slot_of_field(int64_t record, size_t field) const;
 
  private:
   std::vector<size_t> fields_;
@@ -38,16 +44,24 @@ class IndexedFields {
 // ends, or of the identity of a file that is only open. None where that is not to be had.
 std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data);
 
+// A source that records come from, and its file.
+struct IndexedOrigin {
+  const Source* source;  // lives as long as what is made of it
+  IndexedFields pictures;
+  std::unique_ptr<RowIndexFile> file;
+};
+
 class IndexedSource final : public SourceAround, private RowIndexStore {
  public:
-  // `learn`: what decoding teaches is added to the file.
-  IndexedSource(SourcePtr source, std::unique_ptr<RowIndexFile> file, bool learn);
+  // `origins`: the source itself, or some of its origins(). `learn`: what decoding teaches is added
+  // to their files.
+  IndexedSource(SourcePtr source, std::vector<IndexedOrigin> origins, bool learn);
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
 
   // Writes what was learned so far. Without it, that happens now and then, and at the end.
-  void keep() { file_->flush(); }
+  void keep();
 
   struct Counts {
     int64_t used = 0;     // pictures that came with an index
@@ -55,15 +69,18 @@ class IndexedSource final : public SourceAround, private RowIndexStore {
     int64_t learned = 0;  // times that decoding went beyond what was known
   };
   Counts counts() const { return {used_, stale_, learned_}; }
-  const RowIndexFile& file() const { return *file_; }
+  const std::vector<IndexedOrigin>& parts() const { return parts_; }
   bool learns() const { return learn_; }
 
  private:
+  // Which part has a field's index, under which slot; null where none does.
+  const IndexedOrigin* part_of(int64_t record, size_t field, int64_t& slot) const;
   void attach(const std::vector<bool>& wanted, RecordData& record) const;
   void learned(uint64_t picture, std::span<const uint8_t> row_index) override;
 
-  const IndexedFields pictures_;
-  const std::unique_ptr<RowIndexFile> file_;
+  const std::vector<size_t> fields_;  // that can have indexes
+  const std::vector<IndexedOrigin> parts_;
+  std::unordered_map<const Source*, const IndexedOrigin*> part_of_source_;
   const bool learn_;
   mutable std::atomic<int64_t> used_{0}, stale_{0}, learned_{0};
 };
@@ -77,12 +94,13 @@ enum class RowIndexUse : uint8_t {
 struct WithRowIndex {
   SourcePtr source;
   std::shared_ptr<IndexedSource> index;  // shared: views of the source hold it; null: none in use
-  std::string file;                      // which one is in use, or would be
-  std::string note;                      // why there is none
+  int64_t pictures = 0;                  // that could have an index, of all its origins
+  std::string file;                      // which one is in use, or would be; several: their folder
+  std::string note;                      // why there is none, or none for some
 };
-// `file` empty: the dataset's own in the cache, which may be missing. A view (subset, split) uses
-// the index of the source that it views. Throws Exception HR0460, HR0461 or a storage error where a
-// file was named that cannot be used.
+// `file` empty: each origin's own in the cache, which may be missing. One that is named is of the
+// source as a whole, or of one of its origins. Throws Exception HR0460, HR0461 or a storage error
+// where a file was named that cannot be used.
 WithRowIndex with_row_index(const SourcePtr& source, RowIndexUse use, const std::string& file);
 
 }  // namespace headrace
