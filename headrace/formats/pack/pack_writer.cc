@@ -31,13 +31,13 @@ const ErrorCode kBusy{
 }  // namespace
 
 void not_written(const std::string& path, int error_number) {
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
   throw Exception(
       {.code = &kNotWritten,
        .what = std::generic_category().message(error_number),
        .where = {.file = path},
-       .hint = error_number == ENOSPC
-                   ? "make room on the disk, then run the same command again: it goes on"
-                   : "check that the folder exists and may be written to"});
+       .hint = is_full ? "make room on the disk, then run the same command again: it goes on"
+                       : "check that the folder exists and may be written to"});
 }
 
 int open_for_writing(const std::string& path, int flags) {

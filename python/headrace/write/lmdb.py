@@ -7,6 +7,7 @@ import contextlib
 import errno
 import importlib
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -94,4 +95,16 @@ class LmdbWriter:
         except self.library.Error as error:
             reason = str(error).rpartition(": ")[2]
             number = next((n for n in errno.errorcode if os.strerror(n) == reason), errno.EIO)
-            raise OSError(number, reason) from error
+            if number == errno.EIO:  # also of a write that a full disk has cut short
+                number = _refusal_in(os.path.dirname(self.path)) or number
+            raise OSError(number, os.strerror(number)) from error
+
+
+def _refusal_in(folder: str) -> int | None:
+    """The errno with which a megabyte more is refused there; None where it is not."""
+    try:
+        with tempfile.TemporaryFile(dir=folder or ".") as probe:
+            os.posix_fallocate(probe.fileno(), 0, 1 << 20)
+    except OSError as error:
+        return error.errno
+    return None
