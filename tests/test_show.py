@@ -35,6 +35,19 @@ def is_color(pixels: Any, color: tuple[int, int, int]) -> Any:
     return (pixels == np.array(color)[:, None, None]).all(0)
 
 
+@pytest.mark.parametrize("shape", [(0, 2), (0, 17, 3), (0, 3), (2, 0, 2)])
+def test_a_record_without_keypoints_or_boxes_is_shown_as_it_is(shape: tuple[int, ...]) -> None:
+    fields = {"points": np.zeros(shape, np.float32), "boxes": np.zeros((0, 4), np.float32)}
+    source = hr.open(
+        records(**fields),
+        kinds={"points": "keypoints", "boxes": "boxes:xyxy"},
+        shapes={"points": (-1, *shape[1:]), "boxes": (-1, 4)},
+    )
+    with hr.Loader(source, [T.Resize((20, 30))], batch_size=2, ragged="list") as loader:
+        assert (loader.show(1).pixels[:, :20, :30] == GRAY).all()
+        assert len(loader.trace(0).pictures.pixels) == 3
+
+
 @pytest.mark.parametrize(
     ("box_format", "box"),
     [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -61,7 +62,8 @@ def overlay_of(
             ids.append(value[0])
         elif kind == "keypoints":
             rows = value if value.ndim > 2 else value[None]
-            points.append(rows.reshape(len(rows), -1, value.shape[-1]))
+            each = math.prod(rows.shape[1:-1])  # which -1 would not say of no rows
+            points.append(rows.reshape(len(rows), each, rows.shape[-1]))
         elif value.dtype.kind in "iu":
             names = [_called(int(number), classes) for number in value]
     return Overlay(boxes, masks, ids, points, names)
