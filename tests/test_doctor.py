@@ -439,3 +439,87 @@ def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
     )
     single = rebuilt(torch.utils.data.DataLoader(rows, batch_size=None, sampler=[3, 1]))
     assert [int(row[0]) for row in single] == [3, 1]
+
+
+class Composed:
+    """As torchvision's Compose is, and what scripts wrap around it."""
+
+    def __init__(self, transforms: Any) -> None:
+        self.transforms = transforms
+
+    def __call__(self, value: int) -> int:
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+
+class Preset(Composed):
+    def __call__(self, value: int) -> int:
+        return int(self.transforms(value)) * 2
+
+
+class FirstOnly(Composed):
+    def __call__(self, value: int) -> int:
+        return int(self.transforms[0](value))
+
+
+def plus_one(value: int) -> int:
+    return value + 1
+
+
+def plus_ten(value: int) -> int:
+    return value + 10
+
+
+class Transformed:
+    def __init__(self, transform: Callable[[int], int]) -> None:
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return self.transform(index)
+
+
+@pytest.mark.parametrize(
+    ("transform", "without", "names"),
+    [
+        (Composed([plus_one, plus_ten]), Composed([plus_one]), ["plus_one", "plus_ten"]),
+        (Preset(Composed([plus_one, plus_ten])), Preset(plus_one), ["plus_one", "plus_ten"]),
+        (Preset(Preset(Composed([plus_ten]))), None, ["plus_ten"]),
+        (FirstOnly([plus_one, plus_ten]), FirstOnly([plus_one]), ["plus_one"]),
+        (plus_one, None, ["plus_one"]),
+    ],
+    ids=["compose", "preset", "nested", "choice", "function"],
+)
+def test_what_a_script_wraps_around_its_transforms_is_timed_and_called_as_it_is(
+    transform: Any, without: Any, names: list[str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    from headrace.doctor.probes.torch_dataloader import examine, without_transform
+
+    seen: list[int] = []
+    loader = torch.utils.data.DataLoader(
+        Transformed(transform), batch_size=4, collate_fn=seen.extend
+    )
+    anatomy, _ = examine(loader, 0.01)
+    assert not anatomy.failure
+    assert set(seen) == {transform(index) for index in range(4)}, "the user's own, in its way"
+    assert {stage.name for stage in anatomy.stages} >= set(names)
+    if without is not None:
+        rest = without_transform(loader, "plus_ten").dataset
+        assert [rest[i] for i in range(4)] == [without(i) for i in range(4)]
+    assert [loader.dataset[i] for i in range(4)] == [transform(i) for i in range(4)]
+
+
+def test_a_module_in_a_module_is_timed_as_one() -> None:
+    torch = pytest.importorskip("torch")
+    from headrace.doctor.probes.torch_dataloader import with_parts
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.transforms = torch.nn.Sequential()
+
+    assert with_parts(Module(), lambda parts: parts) is None

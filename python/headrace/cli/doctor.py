@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,8 +30,9 @@ def run(
     source: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SOURCE | -- ARGS",
-            help="A path, as headrace.open takes it; or what the script is given.",
+            metavar="SOURCE | FILE.py | -- ARGS",
+            help="A path, as headrace.open takes it; or a training script, as --script; or what "
+            "the script is given.",
         ),
     ] = None,
     script: Annotated[
@@ -141,6 +143,8 @@ def run(
             return output.DATA
         return output.BAD_ANSWER if report.input_bound else output.GOOD
 
+    if script is None and module is None and source and is_script(source[0]):
+        script, source = source[0], source[1:]
     if script is not None or module is not None:
         doctor_script.examine(script, module, source or (), seconds, patience, skip or (), show)
     if source is None or len(source) != 1:
@@ -166,6 +170,11 @@ def run(
         )
     loader.close()
     return show(report)
+
+
+def is_script(path: str) -> bool:
+    """No dataset is a Python file."""
+    return path.endswith(".py") and os.path.isfile(path)
 
 
 def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:

@@ -153,21 +153,47 @@ def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
     """A copy whose ``transform`` (a Compose, or one callable) is timed; names of what is in it."""
     if not callable(getattr(dataset, "transform", None)):
         return dataset, []
+    names: list[str] = []
+
+    def timed(parts: list[Any]) -> list[Any]:
+        names.extend(names_of(parts))
+        return [clock.timed(name, part) for name, part in zip(names, parts, strict=True)]
+
+    transform = with_parts(dataset.transform, timed)
+    if transform is None:
+        transform = timed([dataset.transform])[0]
+    return _with_transform(dataset, transform), names
+
+
+def _with_transform(dataset: Any, transform: Any) -> Any:
+    """A copy of a dataset."""
     made = copy.copy(dataset)
-    parts = getattr(made.transform, "transforms", None) or [made.transform]
-    names = names_of(parts)
-    calls = [clock.timed(name, part) for name, part in zip(names, parts, strict=True)]
+    made.transform = transform
+    pair = getattr(dataset, "transforms", None)
+    if getattr(pair, "transform", None) is dataset.transform:
+        made.transforms = copy.copy(pair)  # torchvision's pair with target_transform
+        made.transforms.transform = transform
+    return made
 
-    def run(value: Any) -> Any:
-        for call in calls:
-            value = call(value)
-        return value
 
-    made.transform = run
-    if getattr(getattr(made, "transforms", None), "transform", None) is dataset.transform:
-        made.transforms = copy.copy(made.transforms)  # torchvision's pair with target_transform
-        made.transforms.transform = run
-    return made, names
+def with_parts(transform: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
+    """A copy with another list in it: a Compose has one, and what a script wraps around a Compose
+    has that as its ``transforms``. None where there is none that could be another."""
+    inner = getattr(transform, "transforms", None)
+    if isinstance(inner, (list, tuple)) and inner and all(map(callable, inner)):
+        other: Any = changed(list(inner))
+    elif callable(inner):
+        other = with_parts(inner, changed)
+    else:
+        return None
+    if other is None:
+        return None
+    made = copy.copy(transform)
+    try:
+        made.transforms = other
+    except (AttributeError, TypeError):  # it is read only, or a module among torch's
+        return None
+    return made
 
 
 def names_of(parts: list[Any]) -> list[str]:
@@ -244,13 +270,9 @@ def rebuilt(loader: Any, **changes: Any) -> Any:
 
 def without_transform(loader: Any, name: str) -> Any:
     """Like this one, its dataset less the transform of this name, as `examine` calls them."""
-    parts = list(getattr(loader.dataset.transform, "transforms", ()))
-    names = names_of(parts)
-    dataset = copy.copy(loader.dataset)
-    dataset.transform = copy.copy(loader.dataset.transform)
-    dataset.transform.transforms = [p for p, n in zip(parts, names, strict=True) if n != name]
-    pair = getattr(dataset, "transforms", None)
-    if getattr(pair, "transform", None) is loader.dataset.transform:
-        dataset.transforms = copy.copy(pair)
-        dataset.transforms.transform = dataset.transform
-    return rebuilt(loader, dataset=dataset)
+
+    def others(parts: list[Any]) -> list[Any]:
+        return [part for part, each in zip(parts, names_of(parts), strict=True) if each != name]
+
+    transform = with_parts(loader.dataset.transform, others)
+    return rebuilt(loader, dataset=_with_transform(loader.dataset, transform))
