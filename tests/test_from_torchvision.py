@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,34 @@ def test_evaluation_of_a_folder_is_native_and_equal(pictures: Path) -> None:
     assert not loader.report.python
     assert loader.source.classes == ["cat", "dog", "eel"]
     assert loader.report.differences["label"] == 0 < loader.report.differences["image"] < 1e-6
+
+
+def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -> None:
+    """As torchvision reads it: pictures of Pillow go in. What has an operator is native."""
+    from torchvision.transforms import v2
+
+    inside = [v2.Resize((20, 24)), v2.CenterCrop(16), v2.PILToTensor()]
+    for made in (v2.Compose(inside), torch.nn.Sequential(*inside)):
+        expected = torch.stack([image for image, _ in folder(pictures, made)])
+        with warnings.catch_warnings(action="error"):
+            loader = hr.Loader(pictures, made, batch_size=100)
+        assert "Resize(" in repr(loader) and "PILToTensor" not in repr(loader)
+        np.testing.assert_array_equal(next(iter(loader)).image, expected)
+    mixed = v2.Compose([v2.Resize((20, 24)), lambda image: image.rotate(90), v2.PILToTensor()])
+    expected = torch.stack([image for image, _ in folder(pictures, mixed)])
+    with pytest.warns(hr.Warning, match=r"\[.*lambda.*\] runs in Python.*of your own"):
+        loader = hr.Loader(pictures, mixed, batch_size=100)
+    np.testing.assert_array_equal(next(iter(loader)).image, expected)
+
+
+def test_a_composition_over_more_than_a_picture_stays_one_call(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    images = np.zeros((4, 3, 20, 30), np.uint8)
+    source = hr.records(image=images, mask=np.arange(4 * 600, dtype=np.uint8).reshape(4, 20, 30))
+    flip = v2.Compose([v2.RandomHorizontalFlip(1.0)])
+    batch = next(iter(hr.Loader(source, flip, batch_size=4)))
+    np.testing.assert_array_equal(batch.mask[0].squeeze(), source[0]["mask"].squeeze()[:, ::-1])
 
 
 def test_training_pipelines_of_both_versions_are_native(pictures: Path) -> None:

@@ -14,7 +14,17 @@ from headrace import _core
 from headrace.library_steps import albumentations, torchvision
 from headrace.library_steps.adapter import Adapter, Kinds, Taken, Words, home_of, opened
 
-__all__ = ["Kinds", "Taken", "Words", "adapter_of", "home_of", "moves", "native_names", "opened"]
+__all__ = [
+    "Kinds",
+    "Taken",
+    "Words",
+    "adapter_of",
+    "home_of",
+    "is_composed",
+    "moves",
+    "native_names",
+    "opened",
+]
 
 _ADAPTERS = {"torchvision": torchvision.ADAPTER, "albumentations": albumentations.ADAPTER}
 
@@ -27,6 +37,13 @@ def adapter_of(transform: Any) -> Adapter:
 def moves(transform: Any) -> bool:
     """Whether it is known to change where things are in a picture."""
     return bool(home_of(transform)) and adapter_of(transform).moves(transform)
+
+
+def is_composed(transforms: Any) -> bool:
+    """Whether it is a composition of torchvision's or torch's, in the place of a list."""
+    homes = {"Compose": "torchvision", "Sequential": "torch"}
+    kind = type(transforms)
+    return homes.get(kind.__name__) == kind.__module__.partition(".")[0]
 
 
 def native_names(transform: Any) -> list[str]:

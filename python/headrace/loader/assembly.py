@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core
+from headrace import _core, library_steps
 from headrace.arguments import INT32, integer
 from headrace.errors import warn
 from headrace.loader.options import engine_options
@@ -19,8 +19,18 @@ from headrace.loader.turn import CLOSED
 from headrace.per_record import Layout
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
+from headrace.sources import Source
 from headrace.sources import open as open_source
 from headrace.workers.pool import Pool
+
+
+def _native(source: Source, transforms: Any) -> Any:
+    """What torchvision composes, as our list; whatever else is given, as it is."""
+    if not library_steps.is_composed(transforms):
+        return transforms
+    from headrace.migrate.composed import native_steps  # late
+
+    return native_steps(source, transforms)
 
 
 class Assembly:
@@ -34,7 +44,7 @@ class Assembly:
     ) -> None:
         self.given = given
         self.source = open_source(source)
-        self.pipeline = Pipeline(transforms)
+        self.pipeline = Pipeline(_native(self.source, transforms))
         self.workers = Pool(integer("python_workers", given["python_workers"], maximum=INT32))
         self.shard = resolve_shard(given["shard"])
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more

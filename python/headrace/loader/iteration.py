@@ -23,7 +23,8 @@ _IN_A_WORKER = declare(
     "A Headrace loader takes the place of a DataLoader: it has threads of its own and divides each "
     "epoch over the ranks. Inside a worker process every worker would make all batches anew and "
     "pickle them to the parent. Iterate loader.torch() where the DataLoader was; if something "
-    "insists on a DataLoader, give it num_workers=0 and batch_size=None.",
+    "insists on a DataLoader, let it have num_workers=0, batch_size=None and an IterableDataset "
+    "whose __iter__ returns iter(loader.torch()).",
 )
 
 
