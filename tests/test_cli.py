@@ -29,6 +29,7 @@ BENCH_KEYS = {
     "first_batch_ms",
     "cpu_seconds_per_1000",
     "peak_rss_mib",
+    "peak_pss_mib",
     "threads",
     "simd",
     "instructions",
@@ -83,6 +84,7 @@ def test_bench_gives_every_key_of_its_contract(folder: Path) -> None:
         np.median(result["images_per_second_epochs"]), abs=0.2
     )
     assert min(result["first_batch_ms"], result["peak_rss_mib"], result["cpu_seconds_per_1000"]) > 0
+    assert 1 < result["peak_pss_mib"] <= result["peak_rss_mib"] + 1  # no process beside this one
 
 
 @pytest.mark.parametrize("preset", ["imagenet-train", "imagenet-eval", "decode", "raw"])
@@ -153,6 +155,28 @@ def test_info_of_a_record_that_is_not_there_is_a_usage_error(folder: Path) -> No
     done = run_command("info", folder, "--record", 8)
     assert done.returncode == 2
     assert "0..7" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["image", "audio", "video"])
+def test_info_and_scan_take_a_single_file(folder: Path, tmp_path: Path, kind: str) -> None:
+    """By its content, whatever its name."""
+    path = tmp_path / "single"
+    if kind == "image":
+        path.write_bytes((folder / "a/astronaut.jpg").read_bytes())
+    elif kind == "audio":
+        path.write_bytes(wav_of(waves(800)))
+    else:
+        path.write_bytes(b"\0\0\0\x14ftypisom\0\0\0\0isom")  # of which nothing can be read
+    facts = run_json("info", path)
+    assert facts["records"] == 1 and [field["kind"] for field in facts["fields"]] == [kind]
+    assert run_json("scan", path)["bad"] == (kind == "video")
+
+
+def test_scan_lists_a_single_file_that_is_not_what_its_suffix_says(tmp_path: Path) -> None:
+    (tmp_path / "x.jpg").write_text("<html>not found</html>")
+    assert run_json("scan", tmp_path / "x.jpg")["bad"] == 1
+    (tmp_path / "x.txt2").write_text("neither")
+    assert run_command("info", tmp_path / "x.txt2").returncode == 3
 
 
 def test_scan_is_content_with_good_pictures(folder: Path) -> None:

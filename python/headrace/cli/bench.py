@@ -89,6 +89,8 @@ def run(
 
     The rate is the median of the timed epochs that follow.
     """
+    from headrace.measure.peak_memory import PeakMemory
+
     start = time.perf_counter()
     opened = output.open_source(source, **kinds_from(kinds))
     keywords.update(batch_size=batch_size, threads=threads, seed=seed)
@@ -98,8 +100,10 @@ def run(
     loader, records = make_loader(
         opened, preset, size, dtype.value, repeat, limit, keywords, device
     )
-    with output.progress("measuring", (epochs + 1) * records, quiet=json) as done:
+    everything = (epochs + 1) * records
+    with output.progress("measuring", everything, quiet=json) as done, PeakMemory() as peak:
         result = measure(loader, records, epochs, start, done)
+    result["peak_pss_mib"] = None if peak.mib is None else round(peak.mib, 1)
     loader.close()
     if not result["images_per_second"]:
         output.fail("headrace: nothing was measured: every record was left out", output.DATA)

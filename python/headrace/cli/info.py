@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output, pack_report, sound_report
+from headrace.cli.one_file import open_source_or_file
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
@@ -17,13 +18,18 @@ HEADERS = 2000  # of sounds that are looked at
 EXAMPLES = (
     "headrace info train/",
     "headrace info train/ --record 3 --picture record.png",
+    "headrace info photo.jpg",
 )
 
 
 @output.command
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A path, as headrace.open takes it, or one picture, sound, video.",
+        ),
     ],
     record: Annotated[int, typer.Option(metavar="N", min=0, help="The record to show.")] = 0,
     picture: Annotated[
@@ -39,7 +45,7 @@ def run(
     Of sounds, rates and lengths; of a pack, also how it is packed.
     """
     output.writable("--picture", picture)
-    opened = output.open_source(source, recover=True) if recover else output.open_source(source)
+    opened = open_source_or_file(source, **({"recover": True} if recover else {}))
     facts = describe(source, opened)
     if (summary := pack_summary(source, recover)) is not None:
         facts["pack"] = summary

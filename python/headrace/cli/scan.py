@@ -13,6 +13,7 @@ import typer
 
 from headrace.cli import output, sound_report
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
+from headrace.cli.one_file import open_source_or_file
 
 BATCH = 32  # small: whole pictures are held, whatever their size
 SHOWN = 20
@@ -26,7 +27,11 @@ EXAMPLES = (
 @loader_options(*DECODING, "mode")
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A path, as headrace.open takes it, or one picture, sound, video.",
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all bad records (JSON lines).")
@@ -48,7 +53,7 @@ def run(
     pages with its index. Exit code 1 when there is anything bad.
     """
     output.writable("--output", out)
-    opened = output.open_source(
+    opened = open_source_or_file(
         source, **kinds_from(kinds), **({"recover": True} if recover else {})
     )
     begin = time.perf_counter()

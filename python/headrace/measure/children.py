@@ -22,17 +22,23 @@ def cpu_seconds() -> float:
     return time.process_time() + ended.ru_utime + ended.ru_stime + _of_living()
 
 
+def children() -> list[str]:
+    """Ids of the processes that this one has begun and that live, where the kernel lists them."""
+    threads = os.listdir("/proc/self/task")
+    lists = (read_proc(f"/proc/self/task/{thread}/children") for thread in threads)
+    return [child for each in lists for child in each.split()]
+
+
 def _of_living() -> float:
     total = 0
-    for thread in os.listdir("/proc/self/task"):
-        for child in _read(f"/proc/self/task/{thread}/children").split():
-            fields = _read(f"/proc/{child}/stat").rpartition(")")[2].split()
-            total += sum(map(int, fields[11:13]))  # utime, stime: proc(5)
+    for child in children():
+        fields = read_proc(f"/proc/{child}/stat").rpartition(")")[2].split()
+        total += sum(map(int, fields[11:13]))  # utime, stime: proc(5)
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def _read(path: str) -> str:
-    """Empty where the thread or process has ended, or the kernel does not list them."""
+def read_proc(path: str) -> str:
+    """Empty where the thread or process has ended, or the kernel does not have it."""
     try:
         with open(path) as file:
             return file.read()
