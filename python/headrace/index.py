@@ -36,9 +36,9 @@ def index(
     progress: called with (records done, records).
 
     The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
-    join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers that
-    ``headrace index --json`` prints. Raises ConfigError where records have no encoded pictures,
-    StorageError where the file cannot be written; bad records are counted and left out.
+    join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
+    that ``headrace index --json`` prints. Raises ConfigError where records have no encoded
+    pictures, StorageError where the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
     number = 0 if threads is None else arguments.integer("threads", threads, 1)

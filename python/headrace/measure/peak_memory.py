@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most memory that this process had, with those that it has begun, pages that they share once."""
+"""The most memory that this process had with those that it has begun, shared pages once."""
 
 from __future__ import annotations
 
