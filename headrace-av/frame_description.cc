@@ -93,9 +93,19 @@ ColorTransfer transfer_of(const AVFrame& frame) {
   }
 }
 
+// Pictures of HEVC are whole frames or single fields, and never two.
+bool holds_fields(const AVFrame& frame, AVCodecID codec) {
+#ifdef AV_FRAME_FLAG_INTERLACED
+  const bool is_interlaced = frame.flags & AV_FRAME_FLAG_INTERLACED;
+#else
+  const bool is_interlaced = frame.interlaced_frame;
+#endif
+  return is_interlaced && codec != AV_CODEC_ID_HEVC;
+}
+
 }  // namespace
 
-bool describe(const AVFrame& from, Frame& to) {
+bool describe(const AVFrame& from, AVCodecID codec, Frame& to) {
   const auto format = static_cast<AVPixelFormat>(from.format);
   if (!is_known(format)) return false;
   const AVPixFmtDescriptor* const planes = av_pix_fmt_desc_get(format);
@@ -105,6 +115,7 @@ bool describe(const AVFrame& from, Frame& to) {
   to.chroma_x = planes->log2_chroma_w;
   to.chroma_y = planes->log2_chroma_h;
   to.bits = planes->comp[0].depth;
+  to.interlaced = holds_fields(from, codec);
   to.matrix =
       static_cast<uint32_t>(matrix_of(from.colorspace, planes->flags & AV_PIX_FMT_FLAG_RGB));
   to.range = static_cast<uint32_t>(range_of(from));

@@ -2,7 +2,10 @@
 // libavcodec's words for a frame's planes and colours -> the protocol's.
 #pragma once
 
+#include <cstdint>
+
 extern "C" {
+#include <libavcodec/codec_id.h>
 #include <libavutil/frame.h>
 }
 
@@ -12,6 +15,6 @@ namespace headrace::media {
 
 // Everything but the number and where the planes lie. False where the planes are of a kind that a
 // Frame cannot hold.
-bool describe(const AVFrame& from, Frame& to);
+bool describe(const AVFrame& from, AVCodecID codec, Frame& to);
 
 }  // namespace headrace::media

@@ -189,7 +189,7 @@ Trouble StreamDecoder::give() {
   // Of a damaged stream a decoder may show a frame again.
   if (!given_.insert(number).second) return {Failure::kDamage, number};
   Frame frame{.number = number};
-  if (!describe(*frame_, frame)) {
+  if (!describe(*frame_, context_->codec_id, frame)) {
     const char* const name = av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame_->format));
     return {Failure::kFormat, number, name ? name : ""};
   }

@@ -98,7 +98,8 @@ def media_process() -> Iterator[bytes]:
     def planes(count: int, x: int, y: int, bits: int, *, width: int = 64, matrix: int = 1) -> bytes:
         row = width * (2 if bits > 8 else 1) + 64
         places = [0, row * 48, row * 60]
-        head = struct.pack("<I6i3I", 0, width, 48, count, x, y, bits, matrix, 1, 1)
+        fields = int(bits == 10)
+        head = struct.pack("<I6i4I4x", 0, width, 48, count, x, y, bits, fields, matrix, 1, 1)
         return head + struct.pack("<3Q3q", *places, row, row, row)
 
     for form in ((3, 1, 1, 8), (1, 0, 0, 8), (3, 1, 0, 10), (3, 0, 0, 12)):
@@ -107,7 +108,7 @@ def media_process() -> Iterator[bytes]:
     yield reply(frame, 0, planes(3, 1, 1, 8, matrix=7))
     yield reply(frame, 0, planes(3, 1, 1, 8), size=100)
     for failure in range(9):
-        yield reply(failed, failure, bytes(88), b"yuva420p")
+        yield reply(failed, failure, bytes(96), b"yuva420p")
 
 
 SEEDS = {"mp4_sound": mp4_sound, "mkv_sound": mkv_sound, "media_process": media_process}

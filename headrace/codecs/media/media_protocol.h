@@ -22,7 +22,7 @@
 namespace headrace::media {
 
 // Of both sides; they are built together, so another number is another build's program.
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 // The program's descriptors. Its arguments are the engine's process id and `confined` or `trusted`.
 inline constexpr int kSocket = 3, kPacketMemory = 4, kFrameMemory = 5;
@@ -93,6 +93,7 @@ struct Frame {
   int32_t planes = 0;
   int32_t chroma_x = 0, chroma_y = 0;
   int32_t bits = 0;
+  uint32_t interlaced = 0;                       // 1: its even and its odd rows are two fields
   uint32_t matrix = 0, range = 0, transfer = 0;  // ColorMatrix, ColorRange, ColorTransfer
   std::array<uint64_t, 3> offset{};              // in the frames' memory
   std::array<int64_t, 3> stride{};

@@ -122,10 +122,18 @@ class FrameDecoder final : public ImageDecoder {
   const uint8_t* samples(int plane, int x, int y) const {
     if (plane > 0) {
       x >>= frame_.chroma_x;
-      y >>= frame_.chroma_y;
+      y = chroma_row(y);
     }
     return frame_.plane[size_t(plane)] + y * frame_.stride[size_t(plane)] +
            ptrdiff_t(x) * ptrdiff_t(sample_bytes(frame_));
+  }
+
+  // Of a field, which has every other row of both, where the frame has two. Where their heights
+  // leave the lower one a row of chroma less than it takes, its last one is repeated.
+  int chroma_row(int y) const {
+    if (!frame_.interlaced || frame_.chroma_y == 0) return y >> frame_.chroma_y;
+    const int row = (y >> 1 >> frame_.chroma_y) * 2 + (y & 1), rows = chroma_rows(frame_);
+    return row < rows || rows == 1 ? std::min(row, rows - 1) : row - 2;
   }
 
   void deliver(const DecodeJob& job, int y, int count) {

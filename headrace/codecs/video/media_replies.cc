@@ -17,7 +17,7 @@ bool has_known_planes(const media::Frame& frame) {
   const bool is_gray = frame.planes == 1 && frame.chroma_x == 0 && frame.chroma_y == 0;
   const bool is_colored = frame.planes == 3 && one_of(frame.chroma_x, {0, 1}) &&
                           one_of(frame.chroma_y, {0, 1}) && frame.chroma_y <= frame.chroma_x;
-  return (is_gray || is_colored) && one_of(frame.bits, {8, 10, 12}) &&
+  return (is_gray || is_colored) && one_of(frame.bits, {8, 10, 12}) && frame.interlaced <= 1 &&
          frame.matrix <= static_cast<uint32_t>(ColorMatrix::kOther) &&
          frame.range <= static_cast<uint32_t>(ColorRange::kFull) &&
          frame.transfer <= static_cast<uint32_t>(ColorTransfer::kHLG);
@@ -48,6 +48,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
                .planes = frame.planes,
                .chroma_x = frame.chroma_x,
                .chroma_y = frame.chroma_y,
+               .interlaced = frame.interlaced == 1,
                .bits = frame.bits,
                .color = track.color};
   // What the stream says is nearer to the truth than what the container repeats.

@@ -16,6 +16,8 @@ struct YuvFrame {
   // plane has (width + (1 << chroma_x)) - 1 >> chroma_x samples, and so have columns.
   int planes = 3;
   int chroma_x = 1, chroma_y = 1;  // 4:2:0 has 1 and 1, 4:2:2 has 1 and 0, 4:4:4 has 0 and 0
+  // Even and odd rows are two fields, of two moments: so are the even and odd rows of chroma.
+  bool interlaced = false;
   int bits = 8;      // of a sample; above 8, samples are uint16 in the machine's order
   VideoColor color;  // as the stream says it, else as the container does
   std::array<const uint8_t*, 3> plane{};
