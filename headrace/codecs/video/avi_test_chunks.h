@@ -33,6 +33,11 @@ inline Bytes list(std::string_view name, const Bytes& content, std::string_view 
 
 // 25 ticks in a second of the layer's clock, which are five bits.
 inline const Bytes kLayer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
+// The same, with frames of 64 x 48, and whether they hold two fields.
+inline const Bytes kFields{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x68, 0x10, 0x20, 0x30, 0xFF};
+inline const Bytes kFieldsAtFixedRate{0,    0,    1,    0x20, 0x00, 0x84, 0x40,
+                                      0x06, 0x70, 0xC0, 0x81, 0x01, 0x87};
+inline const Bytes kNoFields{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x70, 0xC0, 0x81, 0x01, 0x85};
 // I, P, B or S.
 inline Bytes picture(char kind, bool coded = true, size_t size = 9) {
   const auto number = static_cast<uint8_t>(std::string_view("IPBS").find(kind));

@@ -6,6 +6,7 @@
 
 #include "headrace/codecs/video/av1.h"
 #include "headrace/codecs/video/key_frame.h"
+#include "headrace/codecs/video/mpeg4_fields.h"
 #include "headrace/codecs/video/mpeg4_pictures.h"
 #include "headrace/codecs/video/nal.h"
 
@@ -33,16 +34,16 @@ struct Pass {
 // Which packets of a pass no other one needs.
 class Unneeded {
  public:
-  Unneeded(const VideoTrack& track, const std::optional<NalFraming>& framing)
-      : codec_(track.codec), framing_(framing) {
+  Unneeded(const VideoTrack& track, const std::optional<NalFraming>& framing, Mpeg4Fields& fields)
+      : codec_(track.codec), framing_(framing), fields_(fields) {
     if (codec_ == VideoCodec::kAV1) sequence_ = av1_sequence_of(track.parameters);
   }
   // REQUIRES: asked of each packet of the pass, in their order.
-  bool has(std::span<const uint8_t> packet) {
+  bool has(uint32_t number, std::span<const uint8_t> packet) {
     if (codec_ == VideoCodec::kMJPEG) return true;
     if (codec_ == VideoCodec::kMPEG4) {
       const std::optional<Mpeg4Picture> picture = next_mpeg4_picture(packet);
-      return picture && picture->kind == Mpeg4Kind::kBetween;
+      return picture && picture->kind == Mpeg4Kind::kBetween && !measures(number);
     }
     if (codec_ != VideoCodec::kAV1) return framing_ && is_droppable(*framing_, packet);
     if (has_av1_sequence(packet)) {
@@ -53,17 +54,23 @@ class Unneeded {
   }
 
  private:
+  bool measures(uint32_t number) { return fields_.matter() && fields_.measuring(number) == number; }
+
   const VideoCodec codec_;
   const std::optional<NalFraming>& framing_;
+  Mpeg4Fields& fields_;
   std::optional<Av1Sequence> sequence_;
 };
 
 class Planner {
  public:
   Planner(const VideoTrack& track, const ByteRanges& file)
-      : track_(track), file_(file), framing_(nal_framing(track.codec, track.parameters)) {}
+      : track_(track),
+        file_(file),
+        framing_(nal_framing(track.codec, track.parameters)),
+        fields_(track, file) {}
 
-  FramePlan plan(std::span<const uint32_t> frames) const {
+  FramePlan plan(std::span<const uint32_t> frames) {
     FramePlan out;
     out.kept.reserve(frames.size());
     std::vector<Pass> passes;
@@ -78,7 +85,11 @@ class Planner {
     if (passes.front().begin > 0 && must_learn_from_first()) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
-    for (const Pass& pass : passes) feed(pass, &pass == &passes.back(), wanted, out);
+    std::optional<uint32_t> measuring;  // what has measured for the decoder so far
+    for (const Pass& pass : passes) {
+      if (fields_.matter()) measure(pass, measuring, out);
+      feed(pass, &pass == &passes.back(), wanted, out);
+    }
     return out;
   }
 
@@ -101,17 +112,37 @@ class Planner {
   // The last packet behind `after` at which decoding for this one can begin: pictures that are
   // shown before a key, though they are decoded after it, may need those before the key. Packet 0
   // where there is none, as that is how all is decoded; none where `after` forbids it.
-  std::optional<uint32_t> start_of(uint32_t packet, int64_t after) const {
+  std::optional<uint32_t> start_of(uint32_t packet, int64_t after) {
     const int64_t shown = track_.packets[packet].pts;
     for (int64_t i = packet; i > after; --i) {
       const auto number = static_cast<uint32_t>(i);
-      if (i == 0 || (track_.packets[number].pts <= shown && is_start(number))) return number;
+      if (i > 0 && (track_.packets[number].pts > shown || !is_start(number))) continue;
+      const uint32_t start = fields_.matter() ? start_that_measures(number) : number;
+      return start > after ? std::optional(start) : std::nullopt;
     }
     return {};
   }
 
+  // Not behind this one, so that what measures for those that follow is decoded behind the start
+  // does so rightly.
+  uint32_t start_that_measures(uint32_t start) {
+    const std::optional<uint32_t> measuring = fields_.measuring(start);
+    if (!measuring || *measuring < start) return start;
+    return std::min(start, fields_.start_of_measuring(*measuring));
+  }
+
+  // Feeds what lies before the pass and measures for it, where that is not what has measured last.
+  void measure(const Pass& pass, std::optional<uint32_t>& last, FramePlan& out) {
+    const std::optional<uint32_t> measuring = fields_.measuring(pass.begin);
+    if (measuring && *measuring < pass.begin && measuring != last) {
+      feed({fields_.start_of_measuring(*measuring), *measuring}, false, {}, out);
+    }
+    last = fields_.measuring(pass.end);
+    if (last && *last > pass.end) last.reset();
+  }
+
   // The next frame's packet, in the order in which frames are shown.
-  void extend(std::vector<Pass>& passes, uint32_t packet) const {
+  void extend(std::vector<Pass>& passes, uint32_t packet) {
     if (passes.empty()) {
       passes.push_back({*start_of(packet, -1), packet});
       return;
@@ -137,14 +168,13 @@ class Planner {
     }
   }
 
-  void feed(const Pass& pass, bool is_last, std::span<const uint32_t> wanted,
-            FramePlan& out) const {
-    Unneeded unneeded(track_, framing_);
+  void feed(const Pass& pass, bool is_last, std::span<const uint32_t> wanted, FramePlan& out) {
+    Unneeded unneeded(track_, framing_, fields_);
     auto next = std::lower_bound(wanted.begin(), wanted.end(), pass.begin);
     for (uint32_t i = pass.begin; i <= pass.end; ++i) {
       const bool is_wanted = next != wanted.end() && *next == i;
       if (is_wanted) ++next;
-      const bool is_unneeded = unneeded.has(bytes_of(i));
+      const bool is_unneeded = unneeded.has(i, bytes_of(i));
       if (i == pass.begin || is_wanted || !is_unneeded) {
         out.feeds.push_back({.packet = i, .restart = i == pass.begin});
       }
@@ -155,7 +185,7 @@ class Planner {
   void look_ahead(uint32_t last, Unneeded& unneeded, std::vector<uint32_t>& ahead) const {
     for (uint32_t i = last + 1; i < track_.packets.size() && i <= last + kFarthestAhead; ++i) {
       if (track_.packets[i].key || ahead.size() == kMostAhead) return;
-      if (!unneeded.has(bytes_of(i))) ahead.push_back(i);
+      if (!unneeded.has(i, bytes_of(i))) ahead.push_back(i);
     }
   }
 
@@ -179,6 +209,7 @@ class Planner {
   const VideoTrack& track_;
   const ByteRanges& file_;
   const std::optional<NalFraming> framing_;
+  Mpeg4Fields fields_;
 };
 
 }  // namespace

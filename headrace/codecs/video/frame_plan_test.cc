@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/codecs/video/avi_test_chunks.h"
 #include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/nal_test_units.h"
 
@@ -97,6 +98,46 @@ TEST(AFramePlan, LeavesOutWhatLiesBetweenInMpeg4) {
   ASSERT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
   EXPECT_EQ(video.fed({4}), "0R 1 3");
   EXPECT_EQ(video.fed({1, 4}), "0R 1 2 3");
+}
+
+// Of interlaced MPEG-4 the first B picture behind a layer's description measures how long a field
+// is, for all that follow. I, P and B; L is an I picture with a description.
+Video fields(const std::string& letters, const std::vector<int64_t>& times, bool described = true) {
+  using avi_test::kFields;
+  Video video;
+  video.track.codec = VideoCodec::kMPEG4;
+  if (described) video.track.parameters = kFields;
+  for (size_t i = 0; i < letters.size(); ++i) {
+    const char c = letters[i];
+    const Bytes picture = avi_test::picture(c == 'L' ? 'I' : c);
+    video.add(c == 'L' ? kFields + picture : picture, times[i], c == 'L' || c == 'I');
+  }
+  EXPECT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
+  return video;
+}
+
+TEST(AFramePlan, FeedsThePictureThatMeasuresFields) {
+  // Shown I B B P B B P, twice.
+  const std::vector<int64_t> closed{0, 3, 1, 2, 6, 4, 5, 7, 10, 8, 9, 13, 11, 12};
+  const Video each = fields("LPBBPBBLPBBPBB", closed);
+  EXPECT_EQ(each.fed({5}), "0R 1 2 4 6");
+  EXPECT_EQ(each.fed({12}), "7R 8 9 11 13");
+  EXPECT_EQ(each.fed({1, 12}), "0R 1 2 7R 8 9 11 13");
+  const Video once = fields("IPBBPBBIPBBPBB", closed);
+  EXPECT_EQ(once.fed({5}), "0R 1 2 4 6");
+  EXPECT_EQ(once.fed({12}), "0R 1 2 7R 8 11 13");
+  EXPECT_EQ(once.fed({1, 12}), "0R 1 2 7R 8 11 13");
+  EXPECT_EQ(once.fed({0, 12}), "0R 0R 1 2 7R 8 11 13");
+}
+
+TEST(AFramePlan, BeginsBeforeAMeasuringPictureThatIsShownBeforeItsKey) {
+  // Shown I P B B I B B P: those before the second I are of both.
+  const std::vector<int64_t> open{0, 1, 4, 2, 3, 7, 5, 6};
+  EXPECT_EQ(fields("LPLBBPBB", open).fed({6}), "0R 1 2 3 5 7");
+  EXPECT_EQ(fields("LPIBBPBB", open).fed({6}), "0R 1 2 3 5 7");
+  const std::vector<int64_t> longer{0, 3, 1, 2, 6, 4, 5, 9, 7, 8};
+  EXPECT_EQ(fields("LPBBIBBPBB", longer).fed({8}), "0R 1 2 4R 7 9");
+  EXPECT_EQ(fields("LPBBLBBPBB", longer).fed({8}), "0R 1 2 4 5 7 9");
 }
 
 TEST(AFramePlan, RestartsWhereThatLeavesOutAPacket) {

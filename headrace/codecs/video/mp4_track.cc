@@ -179,12 +179,14 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   const bool wide = mvhd.u32() >> 24 == 1;
   time_in(mvhd, wide);
   time_in(mvhd, wide);
-  const uint32_t movie_rate = mvhd.u32();
+  // It counts the lengths of edits alone; 0 is 1, as players have it.
+  const uint32_t movie_rate = std::max(mvhd.u32(), 1u);
   time_in(mvhd, wide);
   mvhd.skip(16);  // speed, volume, reserved
   const DisplayMatrix whole = read_matrix(mvhd);
-  if (!mvhd.good() || movie_rate == 0 || trak->ticks_per_second == 0) {
-    return corrupt_video(kMp4Name, "it has no clock");
+  if (!mvhd.good()) return corrupt_video(kMp4Name, "its mvhd box is missing or too short");
+  if (trak->ticks_per_second == 0) {
+    return corrupt_video(kMp4Name, "its track has no clock: a timescale of 0");
   }
 
   VideoTrack track;

@@ -27,9 +27,14 @@ size_t next_code(std::span<const uint8_t> bytes, size_t from) {
   return bytes.size();
 }
 
-// VideoObjectLayer() up to vop_time_increment_resolution (6.2.3); 0 where it makes no sense.
-int time_bits_of(std::span<const uint8_t> layer) {
-  constexpr uint32_t kExtendedRatio = 15, kGrayscale = 3;
+struct LayerTimes {
+  int bits = 0;
+  bool interlaced = false;
+};
+
+// VideoObjectLayer() up to the flag `interlaced` (6.2.3); no bits where it makes no sense.
+LayerTimes times_of(std::span<const uint8_t> layer) {
+  constexpr uint32_t kExtendedRatio = 15, kRectangle = 0, kBinary = 2, kGrayscale = 3;
   BigEndianBits bits(layer);
   bits.skip(1 + 8);  // random_accessible_vol, video_object_type_indication
   uint32_t version = 1;
@@ -42,11 +47,17 @@ int time_bits_of(std::span<const uint8_t> layer) {
     bits.skip(2 + 1);
     if (bits.flag()) bits.skip(79);  // vbv_parameters
   }
-  if (bits.take(2) == kGrayscale && version != 1) bits.skip(4);
+  const uint32_t shape = bits.take(2);
+  if (shape == kGrayscale && version != 1) bits.skip(4);
   bits.skip(1);  // a marker
   const uint32_t resolution = bits.take(16);
-  if (!bits.good() || resolution == 0) return 0;
-  return std::max(1, static_cast<int>(std::bit_width(resolution - 1)));
+  if (!bits.good() || resolution == 0) return {};
+  LayerTimes out{.bits = std::max(1, static_cast<int>(std::bit_width(resolution - 1)))};
+  bits.skip(1);                                               // a marker
+  if (bits.flag()) bits.skip(static_cast<size_t>(out.bits));  // fixed_vop_time_increment
+  if (shape == kRectangle) bits.skip(1 + 13 + 1 + 13 + 1);    // width and height between markers
+  out.interlaced = shape != kBinary && bits.flag() && bits.good();
+  return out;
 }
 
 bool begins_with(std::span<const uint8_t> text, std::string_view word) {
@@ -103,7 +114,10 @@ void Mpeg4Layer::learn(std::span<const uint8_t> bytes) {
     const size_t next = next_code(bytes, at + kCode);
     const std::span<const uint8_t> content = bytes.subspan(at + kCode, next - at - kCode);
     if (code >= kFirstLayer && code <= kLastLayer) {
-      if (const int found = time_bits_of(content)) time_bits = found;
+      if (const LayerTimes found = times_of(content); found.bits > 0) {
+        time_bits = found.bits;
+        interlaced = found.interlaced;
+      }
     } else if (code == kUserData) {
       packs_pictures = packs_pictures || says_packed(content);
       names_encoder = names_encoder || says_encoder(content);

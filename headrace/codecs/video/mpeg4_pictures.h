@@ -33,6 +33,7 @@ std::span<const uint8_t> mpeg4_parameters(std::span<const uint8_t> first_packet)
 // The layer's parameters, as far as they are needed to read the headers of its pictures.
 struct Mpeg4Layer {
   int time_bits = 0;            // of vop_time_increment; 0: unknown
+  bool interlaced = false;      // its pictures may hold two fields
   bool packs_pictures = false;  // DivX: two pictures in one packet, and a packet of none later
   bool names_encoder = false;   // which tells a decoder whose roundings to take
   // Of the parameters or a packet, as far as they say it; what they do not say stays.

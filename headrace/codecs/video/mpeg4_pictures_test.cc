@@ -49,6 +49,16 @@ TEST(ALayerOfMpeg4, SaysHowManyBitsATimeHas) {
   EXPECT_EQ(layer_of(Bytes{0, 0, 1, 0x20, 0}).time_bits, 0);
 }
 
+TEST(ALayerOfMpeg4, SaysWhetherItsFramesHoldFields) {
+  for (const Bytes& fields : {kFields, kFieldsAtFixedRate}) {
+    EXPECT_TRUE(layer_of(fields).interlaced);
+    EXPECT_EQ(layer_of(fields).time_bits, 5);
+    EXPECT_FALSE(layer_of({fields.begin(), fields.end() - 4}).interlaced);  // cut off
+  }
+  EXPECT_FALSE(layer_of(kNoFields).interlaced);
+  EXPECT_FALSE(layer_of(kLayer).interlaced);
+}
+
 TEST(ALayerOfMpeg4, TellsPicturesThatHaveNothingInThem) {
   const Mpeg4Layer layer = layer_of(kLayer);
   const Bytes full = picture('P'), empty = picture('P', false);

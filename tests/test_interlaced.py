@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interlaced videos: frames of two fields have the colours of FFmpeg 8, whose fields are converted
+each by itself, and any frame is the one of a sequential decode."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import videos
+
+from headrace import _core
+
+pytest.importorskip("av", reason="av makes the videos, and says what is in them")
+if MISSING := videos.missing_decoder():
+    pytest.skip(MISSING, allow_module_level=True)
+
+FIELDS = {"flags": "+ildct+ilme"}
+H264 = {"x264-params": "interlaced=1:bframes=2:keyint=10"}
+MPEG4 = {"codec": "mpeg4", "bf": 2, "g": 12, **FIELDS}
+
+
+def woven(count: int, height: int = 64, width: int = 80, seed: int = 1) -> videos.Frames:
+    """Frames whose odd rows are of a later moment, and of other colours."""
+    moments = videos.moving(2 * count, height, width, seed)
+    frames = moments[::2].copy()
+    frames[:, 1::2] = 255 - moments[1::2, 1::2]
+    return frames
+
+
+def fields_alone(data: bytes) -> videos.Frames:
+    """(T, 3, H, W) of frames whose fields are converted as pictures of their own by libswscale. It
+    goes another way where a height is odd: such fields get a row more, which is taken off again."""
+    import av
+
+    frames = []
+    with av.open(io.BytesIO(data)) as file:
+        for frame in file.decode(video=0):
+            out = np.empty((frame.height, frame.width, 3), np.uint8)
+            planes = [
+                np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : plane.width]
+                for plane in frame.planes
+            ]
+            for field in range(2):
+                luma, *chroma = (plane[field::2] for plane in planes)
+                rows = (len(luma) + 1) // 2
+                parts = [
+                    np.pad(part, ((0, wanted - len(part)), (0, 0)), "edge")
+                    for part, wanted in zip((luma, *chroma), (2 * rows, rows, rows), strict=True)
+                ]
+                whole = np.concatenate([part.ravel() for part in parts]).reshape(-1, frame.width)
+                alone = av.VideoFrame.from_ndarray(whole, format="yuv420p")
+                out[field::2] = alone.to_ndarray(format="rgb24")[: len(luma)]
+            frames.append(out.transpose(2, 0, 1))
+    return np.stack(frames)
+
+
+@pytest.mark.parametrize("how", [H264, {"codec": "mpeg4", **FIELDS}], ids=["h264", "mpeg4"])
+def test_chroma_of_a_field_colours_its_own_rows(how: dict[str, Any]) -> None:
+    data = videos.encoded(woven(12), **how)
+    frames, _ = videos.decoded(data)
+    ours = np.asarray(_core.decode_video(data, range(12)))
+    np.testing.assert_array_equal(ours, frames)
+    np.testing.assert_array_equal(ours, fields_alone(data))
+
+
+def test_chroma_of_progressive_frames_colours_two_rows() -> None:
+    data = videos.encoded(woven(6))
+    np.testing.assert_array_equal(_core.decode_video(data, range(6)), videos.decoded(data)[0])
+
+
+@pytest.mark.parametrize("height", [34, 36, 38, 50])
+def test_any_height_has_fields(height: int) -> None:
+    data = videos.encoded(woven(4, height), "mpeg4", **FIELDS)
+    np.testing.assert_array_equal(_core.decode_video(data, range(4)), fields_alone(data))
+
+
+@pytest.mark.parametrize("container", ["mp4", "avi", "matroska"])
+@pytest.mark.parametrize("fps", [25, 30])
+@pytest.mark.parametrize("more", [{}, {"bf": 1}, {"bf": 3, "g": 300}], ids=str)
+def test_a_frame_of_interlaced_mpeg4_does_not_depend_on_what_was_decoded_before(
+    container: str, fps: int, more: dict[str, Any]
+) -> None:
+    data = videos.encoded(woven(40, seed=5), container=container, fps=fps, **{**MPEG4, **more})
+    frames, _ = videos.decoded(data)
+    count = _core.video_header(data)["frames"]
+    whole = np.asarray(_core.decode_video(data, range(count)))
+    np.testing.assert_array_equal(whole, frames[:count])
+    for number in range(count):
+        alone = np.asarray(_core.decode_video(data, [number]))[0]
+        np.testing.assert_array_equal(alone, whole[number], err_msg=f"frame {number}")
+    for first in range(0, count - 8, 5):
+        some = [first, first + 1, first + 7]
+        np.testing.assert_array_equal(_core.decode_video(data, some), whole[some])
