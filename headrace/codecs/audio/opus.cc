@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opus in Ogg, by libopusfile: at 48 kHz, which is all that it decodes to. Half a second before the
-// window's first frame is decoded, too: frames predict the energy of those after them, and the 80
-// ms of RFC 7845, section 4.6, leave a tenth of full scale of noise at the window's begin.
+// Opus in Ogg, by libopusfile: at 48 kHz, which is all that it decodes to. What lies before the
+// window is decoded, too, as far as the window depends on it (opus_start.h).
 #include <opusfile.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/ogg_pages.h"
+#include "headrace/codecs/audio/opus_start.h"
 #include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::string_view kOpusName = "Opus";
 constexpr int kOpusRate = 48000;
-constexpr int64_t kOpusPreroll = kOpusRate / 2;
 // A packet of one byte and its place in the page's table stand for 120 ms at most.
 constexpr int64_t kOpusFramesAByte = 5760 / 2;
 
@@ -119,7 +118,9 @@ class OpusSoundDecoder final : public AudioDecoder {
     const OpusLibrary& opus = opus_library();
     OpusFile file(job.file);
     if (!file.result) return std::move(file.result);
-    const int64_t from = std::max<int64_t>(job.begin - kOpusPreroll, 0);
+    const Result<int64_t> start = opus_start(job.file, job.begin);
+    if (!start) return start.error();
+    const int64_t from = *start;
     if (from > 0 && opus.seek(file.file, from) != 0) {
       if (file.reader.error()) return *file.reader.error();
       return corrupt_sound(kOpusName, "no way leads to its frame " + std::to_string(from));
@@ -154,7 +155,9 @@ class OpusSoundDecoder final : public AudioDecoder {
 const AudioCodecRecord kOpus{
     .name = "opus",
     .doc = "Opus in Ogg, one stream, by libopusfile; always 48 kHz.",
-    .oracle = "libopusfile's whole output, within 1e-5 of full scale in windows that begin inside",
+    .oracle =
+        "libopusfile's whole output, within 1e-5 of full scale; within 1e-2 in windows that begin "
+        "behind more than 60 seconds of SILK",
     .suffixes = {".opus"},
     .sniff = [](std::span<const uint8_t> bytes) { return is_ogg_of(bytes, "OpusHead"); },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<OpusSoundDecoder>(); },
