@@ -16,6 +16,7 @@
 #include "headrace/codecs/audio/aac_packets.h"
 #include "headrace/codecs/audio/mkv_sound.h"
 #include "headrace/codecs/audio/ogg_writer.h"
+#include "headrace/codecs/audio/opus_packet.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/audio/vorbis_packets.h"
 #include "headrace/codecs/media/mkv_ids.h"
@@ -37,17 +38,6 @@ uint64_t bytes_of_packets(const MkvSound& sound) {
 
 int64_t samples_in(int64_t nanoseconds, double rate) {
   return std::llround(static_cast<double>(nanoseconds) * 1e-9 * rate);
-}
-
-// Samples of 48 kHz (RFC 6716, 3.1); 0 of what is no packet.
-int64_t opus_duration(MkvBytes packet) {
-  if (packet.empty()) return 0;
-  const int config = packet[0] >> 3, code = packet[0] & 3;
-  const int64_t frame = config < 12   ? (config % 4 == 3 ? 2880 : int64_t{480} << config % 4)
-                        : config < 16 ? int64_t{480} << config % 2
-                                      : int64_t{120} << config % 4;
-  const int64_t count = code == 0 ? 1 : code < 3 ? 2 : packet.size() > 1 ? packet[1] & 63 : 0;
-  return frame * count > 5760 ? 0 : frame * count;
 }
 
 using Rewritten = std::vector<uint8_t>;
@@ -161,6 +151,28 @@ constexpr MkvSoundCoding kMkvSoundCodings[] = {
      [](const MkvSound& sound, const ByteRanges& file) { return samples_in_wav(sound, file, 3); }},
 };
 
+// Seconds at which the first sample is heard. The first packet of Vorbis gives none, as blocks
+// overlap: the second brings them, and they are its own. Where both lie in one block, whose time is
+// the first one's, it is a half of both later.
+Result<double> start_of(const MkvSound& sound, const ByteRanges& file) {
+  if (sound.codec != "A_VORBIS" || sound.packets.size() < 2) return sound.start;
+  const double delay = static_cast<double>(sound.delay_ns) * 1e-9;
+  const int64_t second = sound.packets[1].pts;
+  if (second != sound.packets[0].pts) return static_cast<double>(second) * sound.tick - delay;
+  const Result<std::vector<MkvBytes>> headers = vorbis_headers(sound.parameters);
+  if (!headers) return headers.error();
+  Buffer first;
+  const MediaPacket& where = sound.packets[0];
+  const Result<MkvBytes> kept = file.keep(static_cast<uint64_t>(where.offset), where.size, first);
+  if (!kept) return kept.error();
+  const Result<MkvBytes> next = packet_of(sound.packets[1], file);
+  if (!next) return next.error();
+  const MkvBytes both[] = {*kept, *next};
+  const Result<std::vector<int64_t>> positions = vorbis_positions(*headers, both);
+  if (!positions) return positions.error();
+  return sound.start + static_cast<double>((*positions)[1]) / sound.sample_rate - delay;
+}
+
 Error gaps(std::string what) {
   return unread_sound(kMkvName, "has gaps in its sound: " + std::move(what),
                       "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
@@ -224,12 +236,14 @@ class MkvDecoder final : public AudioDecoder {
     Result<AudioHeader> header =
         sound->codec.starts_with("A_AAC") ? aac_header(*sound, file) : other_header(*sound, file);
     if (!header) return header;
-    header->start = sound->start;
-    const int64_t delayed = delay_of(*sound, header->sample_rate);
-    if (Result<void> good = check_gaps(*sound, file, header->frames + delayed, header->sample_rate);
-        !good) {
+    const Result<double> start = start_of(*sound, file);
+    if (!start) return start.error();
+    const int rate = header->sample_rate;
+    const int64_t unheard = delay_of(*sound, rate) + end_left_out(*sound, rate);
+    if (Result<void> good = check_gaps(*sound, file, header->frames + unheard, rate); !good) {
       return std::move(good.error());
     }
+    header->start = *start;
     return header;
   }
 
@@ -267,13 +281,19 @@ class MkvDecoder final : public AudioDecoder {
     return drops(sound) ? samples_in(sound.delay_ns, rate) : 0;
   }
 
+  // Samples at the end that are left out here; Ogg says itself where its sound ends.
+  static int64_t end_left_out(const MkvSound& sound, int rate) {
+    const bool in_ogg = sound.codec == "A_OPUS" || sound.codec == "A_VORBIS";
+    return in_ogg ? 0 : samples_in(sound.discards_ns, rate);
+  }
+
   static Result<AudioHeader> aac_header(const MkvSound& sound, const ByteRanges& file) {
     const Result<AacConfig> config = read_aac_lc(sound.parameters);
     if (!config) return config.error();
     const int64_t all = static_cast<int64_t>(sound.packets.size()) * kAacFrames;
     const int64_t delay = delay_of(sound, config->sample_rate);
-    const int64_t unheard = samples_in(sound.discards_ns, config->sample_rate);
-    if (delay < 0 || unheard < 0 || delay + unheard > all) {
+    const int64_t unheard = end_left_out(sound, config->sample_rate);
+    if (delay + unheard > all) {
       return corrupt_sound(kAacName, "less than nothing of it is heard");
     }
     const AudioHeader header{
@@ -293,7 +313,9 @@ class MkvDecoder final : public AudioDecoder {
     Result<AudioHeader> header = reader_->read_header(rewritten->bytes());
     if (!header) return header;
     header->working_bytes += 2 * rewritten->size();
-    header->frames -= std::min(delay_of(sound, header->sample_rate), header->frames);
+    const int rate = header->sample_rate;
+    header->frames -= delay_of(sound, rate) + end_left_out(sound, rate);
+    if (header->frames < 0) return corrupt_sound(kMkvName, "less than nothing of it is heard");
     return header;
   }
 

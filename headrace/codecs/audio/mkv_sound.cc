@@ -104,6 +104,9 @@ class SoundBlocks {
     if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
     const int64_t ticks = static_cast<int64_t>(cluster_) + time;
     MkvSound& sound = track_.sound;
+    // Of the last block's end alone it is told what is not to be heard.
+    if (sound.discards_ns != 0) return unread_mkv("leaves out samples between others");
+    if (discards_ns < 0) return unread_mkv("leaves out samples at the begin of a block");
     sound.discards_ns = discards_ns;
     const size_t before = sound.packets.size();
     const uint64_t taken = head->size() - reader.rest().size();
