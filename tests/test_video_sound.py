@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,26 @@ def test_the_sound_of_a_clip_is_what_is_heard_while_it_is_shown(
         # Matroska's clock tells milliseconds apart.
         coarse = 0.5e-3 if how.get("container") in ("matroska", "webm") else 0.0
         assert abs(off_by(sound, begin, rate)) <= 0.51 / rate + 2 * coarse
+
+
+@pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg encodes and cuts")
+@pytest.mark.parametrize("cut", ["", "-ss 0.9"])
+@pytest.mark.parametrize("rate", [48000, 44100])
+def test_the_first_packet_of_vorbis_brings_no_sample(tmp_path: Path, cut: str, rate: int) -> None:
+    (tmp_path / "a.mkv").write_bytes(film(container="matroska", sound="pcm_s16le", rate=rate))
+    for how, made in (
+        (["-i", "a.mkv", "-c:v", "copy", "-c:a", "libvorbis", "-q:a", "8"], "b.mkv"),
+        ([*cut.split(), "-i", "b.mkv", "-c", "copy"], "it/it.mkv"),
+    ):
+        (tmp_path / "it").mkdir(exist_ok=True)
+        subprocess.run(["ffmpeg", "-v", "error", *how, made], cwd=tmp_path, check=True)
+    source = hr.open(tmp_path / "it")
+    step = T.RandomVideoClips(8, stride=3, sound=rate, times=True, no_sound="silence")
+    late = []
+    for seed in range(12):
+        _, numbers, sound = seen_and_heard(source, step, seed=seed, ragged="pad")
+        late.append(off_by(sound[rate // 5 :], numbers[0] / 25 + 0.2, rate))
+    assert abs(np.mean(late)) < 1.1e-3  # Matroska's clock tells milliseconds apart
 
 
 @pytest.mark.parametrize("wanted", [16000, 22050, 44100, 96000])
@@ -217,8 +239,8 @@ def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -
             assert not np.asarray(batch.video_sound).any()
 
 
-def with_a_packet_twice_as_long(data: bytes) -> bytes:
-    """The 41st packet of the sound, and the edit list ends two packets earlier."""
+def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
+    """The 41st packet of the sound, and the edit list ends so many milliseconds earlier."""
     sound = data.index(b"soun")
     times = data.index(b"stts", sound)
     count, duration = struct.unpack(">II", data[times + 12 : times + 20])
@@ -234,11 +256,14 @@ def with_a_packet_twice_as_long(data: bytes) -> bytes:
         out = out[: at - 4] + struct.pack(">I", size + more) + out[at:]
     edits = out.rindex(b"elst", 0, sound)
     length = struct.unpack(">I", out[edits + 12 : edits + 16])[0]
-    return out[: edits + 12] + struct.pack(">I", length - 60) + out[edits + 16 :]
+    return out[: edits + 12] + struct.pack(">I", length - ends_earlier) + out[edits + 16 :]
 
 
-def test_a_gap_in_the_sound_is_an_error_and_no_earlier_sound(tmp_path: Path) -> None:
-    source = one(tmp_path, with_a_packet_twice_as_long(film()))
+@pytest.mark.parametrize("ends_earlier", [60, 0])
+def test_a_gap_in_the_sound_is_an_error_and_no_earlier_sound(
+    tmp_path: Path, ends_earlier: int
+) -> None:
+    source = one(tmp_path, with_a_packet_twice_as_long(film(), ends_earlier))
     step = T.CenterVideoClip(8, fps=8.0, sound=RATE, no_sound="silence")
     with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its sound: packet 41"):
         batches(source, step, T.CenterCrop((16, 128)), T.Mono())

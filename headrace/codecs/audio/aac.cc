@@ -72,14 +72,14 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
     return unread_aac("counts its time in " + std::to_string(sound->ticks_per_second) +
                       " parts of a second, and has " + std::to_string(config->sample_rate) + " Hz");
   }
-  const auto all = static_cast<int64_t>(sound->packets.size()) * kAacFrames;
-  if (sound->end > all) return truncated_sound(kAacName, all, sound->end);
   if (const size_t packet = packet_behind_gap(*sound)) {
     return unread_sound(kAacName,
                         "has gaps in its sound: packet " + std::to_string(packet) +
                             " comes later than the one before it has ended",
                         "fill them: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
   }
+  const auto all = static_cast<int64_t>(sound->packets.size()) * kAacFrames;
+  if (sound->end > all) return truncated_sound(kAacName, all, sound->end);
   AacTrack out{.sound = std::move(*sound), .header = {}};
   out.header = {
       .frames = out.sound.end - out.sound.begin,
