@@ -27,6 +27,34 @@ uint64_t little_u64(std::span<const uint8_t> bytes, size_t at) {
   return little_u32(bytes, at) | uint64_t{little_u32(bytes, at + 4)} << 32;
 }
 
+// Whether the file's rest is chunks, from one's head to the end: words of four letters, with
+// lengths that fit. Of none, too.
+Result<bool> is_chunks(const ByteRanges& file, uint64_t at) {
+  while (at + kChunkHeader <= file.size()) {
+    const Result<std::span<const uint8_t>> head = file.at(at, kChunkHeader);
+    if (!head) return head.error();
+    const uint64_t length = little_u32(*head, 4), room = file.size() - at - kChunkHeader;
+    const bool is_word =
+        std::ranges::all_of(head->first(4), [](uint8_t c) { return c >= ' ' && c <= '~'; });
+    if (!is_word || length > room) return false;
+    at += kChunkHeader + length + length % 2;
+  }
+  return true;
+}
+
+// Bytes of samples. A recorder writes a file's lengths when it ends: where it was killed, or wrote
+// to a pipe, they are 0 or all ones, and the samples go on to the file's end. An empty chunk of
+// data is one where only chunks follow.
+Result<uint64_t> data_bytes(const ByteRanges& file, uint64_t body, uint64_t promised) {
+  constexpr uint64_t kUnsaidWide = ~uint64_t{0};
+  const uint64_t there = file.size() - body;
+  if (promised == kUnsaid || promised == kUnsaidWide) return there;
+  if (promised > 0 || there == 0) return promised;
+  const Result<bool> empty = is_chunks(file, body);
+  if (!empty) return empty.error();
+  return *empty ? 0 : there;
+}
+
 std::string name_of_format(uint32_t tag) {
   switch (tag) {
     case 0x0002:
@@ -136,11 +164,17 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
     const uint64_t body = at + kChunkHeader, there = file.size() - body;
     if (says(*bytes, 0, "data")) {
       if (!has_format) return corrupt_sound(kWavName, "its data come before its fmt chunk");
-      uint64_t promised = length;
-      if (wide && length == kUnsaid) promised = wide_data;
-      if (!wide && length == kUnsaid) promised = there;  // written to a pipe: to the file's end
+      const Result<uint64_t> found =
+          data_bytes(file, body, wide && length == kUnsaid ? wide_data : length);
+      if (!found) return found.error();
+      const uint64_t promised = *found;
       header.data = body;
       header.sound.frames = static_cast<int64_t>(promised / header.frame_bytes);
+      // 32 bits are too few for what such a file has.
+      if (!wide && there - std::min(there, promised) > kUnsaid) {
+        return corrupt_sound(kWavName, "its header promises " + std::to_string(promised) +
+                                           " bytes of samples, and gigabytes more follow");
+      }
       if (promised > there) {
         return truncated_sound(kWavName, static_cast<int64_t>(there / header.frame_bytes),
                                header.sound.frames);
