@@ -10,6 +10,7 @@
 #include "headrace/codecs/audio/id3.h"
 #include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/tags_behind.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
 
@@ -28,6 +29,7 @@ struct FlacLibrary {
   decltype(&FLAC__stream_decoder_process_until_end_of_metadata) process_metadata = nullptr;
   decltype(&FLAC__stream_decoder_seek_absolute) seek = nullptr;
   decltype(&FLAC__stream_decoder_get_state) state = nullptr;
+  decltype(&FLAC__stream_decoder_get_decode_position) position = nullptr;
   decltype(&FLAC__stream_decoder_set_metadata_ignore_all) ignore_metadata = nullptr;
 
   FlacLibrary() {
@@ -39,6 +41,7 @@ struct FlacLibrary {
     library.find(process_metadata, "FLAC__stream_decoder_process_until_end_of_metadata");
     library.find(seek, "FLAC__stream_decoder_seek_absolute");
     library.find(state, "FLAC__stream_decoder_get_state");
+    library.find(position, "FLAC__stream_decoder_get_decode_position");
     library.find(ignore_metadata, "FLAC__stream_decoder_set_metadata_ignore_all");
   }
 };
@@ -67,10 +70,17 @@ class FlacSession {
     return {};
   }
 
-  // How many frames there are, where the header does not say.
+  // How many frames there are, where the header does not say: so what follows the last block must
+  // be known to be no sound.
   Result<int64_t> count() {
+    uint64_t end = 0;  // of the last block
     while (!ended()) {
-      if (Result<void> done = next_block(); !done) return std::move(done.error());
+      if (Result<void> done = next_block(); !done) {
+        const Result<bool> only_tags = reader_.holds_only_tags(end);
+        if (only_tags && *only_tags) break;
+        return std::move(done.error());
+      }
+      flac_.position(decoder_, &end);
     }
     return decoded_;
   }
@@ -87,15 +97,14 @@ class FlacSession {
     if (decoded_ < job.count) {
       return truncated_sound(kFlacName, job.begin + decoded_, header_.sound.frames);
     }
-    // Where the last frame of all was asked for, none may follow.
+    // Where the last frame of all was asked for, none may follow; tags may, and other bytes.
     const bool to_end = job.begin + job.count == header_.sound.frames;
-    if (to_end && header_.sound.frames > 0 && decoded_ == job.count && !ended()) {
-      if (Result<void> done = next_block(); !done) return done;
-    }
-    if (to_end && decoded_ > job.count) {
-      return corrupt_sound(kFlacName, "it has more than the " +
-                                          std::to_string(header_.sound.frames) +
-                                          " frames that its header promises");
+    if (to_end && decoded_ > job.count) return more_than_promised();
+    if (to_end && header_.sound.frames > 0 && !ended()) {
+      is_behind_all_ = true;
+      flac_.process_single(decoder_);
+      if (reader_.error()) return failure();
+      if (broken_) return std::move(*broken_);
     }
     return {};
   }
@@ -131,8 +140,10 @@ class FlacSession {
     const FlacSession& session = self(client);
     return session.reader_.at() == session.reader_.size();
   }
-  static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus, void* client) {
+  static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus error,
+                       void* client) {
     self(client).damaged_ = true;
+    self(client).failed_checksum_ = error == FLAC__STREAM_DECODER_ERROR_STATUS_FRAME_CRC_MISMATCH;
   }
   static FLAC__StreamDecoderWriteStatus on_frame(const FLAC__StreamDecoder*,
                                                  const FLAC__Frame* frame,
@@ -144,6 +155,10 @@ class FlacSession {
   bool take(const FLAC__Frame& frame, const FLAC__int32* const samples[]) {
     const auto& form = frame.header;
     const AudioHeader& sound = header_.sound;
+    if (is_behind_all_) {
+      if (!failed_checksum_) broken_ = more_than_promised();
+      return false;
+    }
     if (static_cast<int>(form.channels) != sound.channels ||
         static_cast<int>(form.bits_per_sample) != header_.bits ||
         static_cast<int>(form.sample_rate) != sound.sample_rate) {
@@ -181,6 +196,11 @@ class FlacSession {
     return {};
   }
 
+  Error more_than_promised() const {
+    return corrupt_sound(kFlacName, "it has more than the " + std::to_string(header_.sound.frames) +
+                                        " frames that its header promises");
+  }
+
   Error failure() const {
     if (reader_.error()) return *reader_.error();
     const auto state = flac_.state(decoder_);
@@ -200,7 +220,8 @@ class FlacSession {
   RangeReader reader_;
   const AudioJob* job_ = nullptr;
   int64_t decoded_ = 0;  // frames of the window, and beyond it
-  bool damaged_ = false;
+  bool damaged_ = false, failed_checksum_ = false;
+  bool is_behind_all_ = false;  // all frames that the header promises have come
   std::optional<Error> broken_;
 };
 

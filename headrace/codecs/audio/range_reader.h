@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
+#include "headrace/codecs/audio/tags_behind.h"
 #include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
@@ -47,6 +48,10 @@ class RangeReader {
   }
   uint64_t at() const { return at_; }
   uint64_t size() const { return file_.size() - begin_; }
+  // Whether from there on there is nothing but tags and zeros.
+  Result<bool> holds_only_tags(uint64_t from) const {
+    return only_tags_behind(file_, begin_ + from);
+  }
   // What the storage says of a read that failed.
   const std::optional<Error>& error() const { return error_; }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tags that stand behind the sound of a file: ID3v1, and APE before it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/image/byte_order.h"
+#include "headrace/storage/byte_ranges.h"
+
+namespace headrace {
+
+// Where they begin; the file's size where there are none.
+inline Result<uint64_t> tags_behind(const ByteRanges& file) {
+  constexpr uint64_t kId3 = 128, kApeFooter = 32;
+  const auto says = [](std::span<const uint8_t> bytes, std::string_view word) {
+    return bytes.size() >= word.size() && std::memcmp(bytes.data(), word.data(), word.size()) == 0;
+  };
+  uint64_t end = file.size();
+  if (end >= kId3) {
+    const Result<std::span<const uint8_t>> last = file.at(end - kId3, kId3);
+    if (!last) return last.error();
+    if (says(*last, "TAG")) end -= kId3;
+  }
+  if (end < kApeFooter) return end;
+  const Result<std::span<const uint8_t>> footer = file.at(end - kApeFooter, kApeFooter);
+  if (!footer) return footer.error();
+  if (!says(*footer, "APETAGEX")) return end;
+  // Its items and its footer; a header is beside that.
+  const bool has_header = little_u32(*footer, 20) >> 31;
+  const uint64_t bytes = uint64_t{little_u32(*footer, 12)} + (has_header ? kApeFooter : 0);
+  return end - std::min(std::max(bytes, kApeFooter), end);
+}
+
+// Whether nothing but such tags, and zeros before them, stands from there on.
+inline Result<bool> only_tags_behind(const ByteRanges& file, uint64_t from) {
+  constexpr uint64_t kBlock = 4096;
+  const Result<uint64_t> tags = tags_behind(file);
+  if (!tags) return tags.error();
+  for (uint64_t at = from; at < *tags; at += kBlock) {
+    const Result<std::span<const uint8_t>> bytes = file.at(at, std::min(kBlock, *tags - at));
+    if (!bytes) return bytes.error();
+    if (std::ranges::any_of(*bytes, [](uint8_t byte) { return byte != 0; })) return false;
+  }
+  return true;
+}
+
+}  // namespace headrace
