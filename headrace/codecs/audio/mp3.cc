@@ -8,8 +8,10 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/mpeg_frames.h"
 #include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/tags_behind.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
 
@@ -69,14 +71,6 @@ const Mp3Library& mp3_library() {
   return library;
 }
 
-// The four bytes that every MPEG audio frame begins with.
-bool is_frame_header(std::span<const uint8_t> bytes, size_t at) {
-  if (at + 4 > bytes.size()) return false;
-  const uint8_t a = bytes[at + 1], b = bytes[at + 2];
-  return bytes[at] == 0xFF && (a & 0xE0) == 0xE0 && (a & 0x18) != 0x08 && (a & 0x06) != 0 &&
-         (b & 0xF0) != 0xF0 && (b & 0x0C) != 0x0C;
-}
-
 // Whether the first frame is no sound and tells how many follow: the tag of Xing and LAME.
 Result<bool> tells_its_length(const ByteRanges& file) {
   const Result<uint64_t> begin = behind_id3(file);
@@ -84,7 +78,7 @@ Result<bool> tells_its_length(const ByteRanges& file) {
   const Result<std::span<const uint8_t>> first = file.at(*begin, 64);
   if (!first) return first.error();
   const std::span<const uint8_t> bytes = *first;
-  if (!is_frame_header(bytes, 0)) return false;
+  if (!is_mpeg_frame(bytes)) return false;
   const bool mpeg1 = (bytes[1] & 0x18) == 0x18, mono = bytes[3] >> 6 == 3;
   const bool has_checksum = (bytes[1] & 1) == 0;
   const size_t at = 4 + (has_checksum ? 2 : 0) + (mpeg1 ? (mono ? 17 : 32) : (mono ? 9 : 17));
@@ -94,7 +88,7 @@ Result<bool> tells_its_length(const ByteRanges& file) {
 }
 
 bool begins_like_mp3(std::span<const uint8_t> bytes) {
-  return id3_bytes(bytes) > 0 || is_frame_header(bytes, 0);  // a tag longer than what is seen
+  return id3_bytes(bytes) > 0 || is_mpeg_frame(bytes);  // a tag longer than what is seen
 }
 
 class Mp3Decoder final : public AudioDecoder {
@@ -110,7 +104,9 @@ class Mp3Decoder final : public AudioDecoder {
     const Result<bool> told = tells_its_length(file);
     if (!told) return told.error();
     const int64_t promised = *told ? mp3.length(handle_) : 0;
+    farthest_ = 0;
     if (mp3.scan(handle_) != MPG123_OK) return broken();
+    const uint64_t scanned = farthest_;
     AudioHeader header{.frames = mp3.length(handle_),
                        .channels = opened.channels,
                        .sample_rate = static_cast<int>(opened.rate),
@@ -121,6 +117,9 @@ class Mp3Decoder final : public AudioDecoder {
       return truncated_sound(kMp3Name, header.frames, promised);
     }
     if (header.frames < 0) return corrupt_sound(kMp3Name, "its length cannot be told");
+    if (Result<void> good = *told ? check_end(file, scanned) : Result<void>(); !good) {
+      return std::move(good.error());
+    }
     if (Result<void> good = check_sound(kMp3Name, header, file.size(), kMp3FramesAByte); !good) {
       return std::move(good.error());
     }
@@ -179,6 +178,21 @@ class Mp3Decoder final : public AudioDecoder {
     Result<void> result;
   };
 
+  // libmpg123 ends where the tag of Xing says, which counts the frames of the file that it was
+  // written for: of two that were put together it would be one.
+  static Result<void> check_end(const ByteRanges& file, uint64_t scanned) {
+    constexpr uint64_t kHeader = 4;  // of the frame behind, which may have been looked at
+    const Result<uint64_t> end = tags_behind(file);
+    if (!end) return end.error();
+    const Result<bool> more = mpeg_frames_follow(file, scanned - std::min(scanned, kHeader), *end);
+    if (!more) return more.error();
+    if (!*more) return {};
+    return unread_sound(kMp3Name,
+                        "has more frames than its Xing tag says: several files, one behind the "
+                        "other, or one that was cut",
+                        "write it anew, without loss: ffmpeg -i in.mp3 -c copy out.mp3");
+  }
+
   Result<void> prepare() {
     const Mp3Library& mp3 = mp3_library();
     if (!mp3.library.is_open()) return mp3.library.missing();
@@ -209,7 +223,7 @@ class Mp3Decoder final : public AudioDecoder {
     for (size_t i = 0; i < count; ++i) {
       mp3.format(handle_, rates[i], MPG123_MONO | MPG123_STEREO, MPG123_ENC_FLOAT_32);
     }
-    if (mp3.open(handle_, &reader_) != MPG123_OK ||
+    if (mp3.open(handle_, this) != MPG123_OK ||
         mp3.getformat(handle_, &rate, &channels, &encoding) != MPG123_OK) {
       return broken();
     }
@@ -225,17 +239,19 @@ class Mp3Decoder final : public AudioDecoder {
   }
 
   static ssize_t on_read(void* client, void* to, size_t bytes) {
-    auto& reader = *static_cast<RangeReader*>(client);
-    const size_t read = reader.read(to, bytes);
-    return reader.error() ? -1 : static_cast<ssize_t>(read);
+    auto& self = *static_cast<Mp3Decoder*>(client);
+    const size_t read = self.reader_.read(to, bytes);
+    self.farthest_ = std::max(self.farthest_, self.reader_.at());
+    return self.reader_.error() ? -1 : static_cast<ssize_t>(read);
   }
   static off_t on_seek(void* client, off_t offset, int whence) {
-    auto& reader = *static_cast<RangeReader*>(client);
+    RangeReader& reader = static_cast<Mp3Decoder*>(client)->reader_;
     return reader.seek(offset, whence) ? static_cast<off_t>(reader.at()) : -1;
   }
 
   mpg123_handle* handle_ = nullptr;
   RangeReader reader_{{}};
+  uint64_t farthest_ = 0;  // byte up to which has been read
   float block_[kBlock];
 };
 
