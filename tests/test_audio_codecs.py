@@ -179,6 +179,10 @@ def test_what_is_not_read_says_why_and_what_to_do() -> None:
     aac = b"\xff\xf1\x50\x80\x01\x7f\xfc" + b"\0" * 32
     with pytest.raises(hr.Error, match=r"HR0352 (.|\n)*ffmpeg -i in.m4a out.flac"):
         _core.decode_audio(aac)
+    for name, first in (("FLAC in Ogg", b"\x7fFLAC\1\0\0\1fLaC"), ("Speex", b"Speex   1.2rc1")):
+        page = b"OggS\0\2" + bytes(20) + bytes([1, 60]) + first.ljust(60, b"\0")
+        with pytest.raises(hr.Error, match=rf"HR0352.*this {name} file(.|\n)*ffmpeg"):
+            _core.decode_audio(page)
     with pytest.raises(hr.DataError, match=r"HR0354.*they begin with 3c 68"):
         _core.decode_audio(b"<html>")
 

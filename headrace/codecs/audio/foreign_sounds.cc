@@ -6,6 +6,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/audio/ogg_pages.h"
 #include "headrace/codecs/audio/sound_errors.h"
 
 namespace headrace {
@@ -14,16 +15,26 @@ namespace {
 struct ForeignSound {
   std::string_view name;
   std::string_view begins;
+  bool in_ogg = false;  // its first packet does
 };
 constexpr ForeignSound kForeignSounds[] = {
-    {"AIFF", "FORM"},     {"AU", ".snd"},      {"CAF", "caff"},
-    {"AMR", "#!AMR"},     {"WavPack", "wvpk"}, {"Monkey's Audio", "MAC "},
+    {"AIFF", "FORM"},
+    {"AU", ".snd"},
+    {"CAF", "caff"},
+    {"AMR", "#!AMR"},
+    {"WavPack", "wvpk"},
+    {"Monkey's Audio", "MAC "},
     {"AC-3", "\x0B\x77"},
+    {"FLAC in Ogg",
+     "\x7F"
+     "FLAC",
+     true},
+    {"Speex", "Speex   ", true},
 };
 
 const ForeignSound* foreign_sound_of(std::span<const uint8_t> bytes) {
   for (const ForeignSound& each : kForeignSounds) {
-    if (has_text(bytes, each.begins)) return &each;
+    if (each.in_ogg ? is_ogg_of(bytes, each.begins) : has_text(bytes, each.begins)) return &each;
   }
   return nullptr;
 }
@@ -46,11 +57,11 @@ class ForeignDecoder final : public AudioDecoder {
 const AudioCodecRecord kForeign{
     .name = "other-sounds",
     .doc =
-        "AIFF, AU, CAF, AMR, WavPack, Monkey's Audio, AC-3: recognized, and refused (HR0352) "
-        "with a way to convert them.",
+        "AIFF, AU, CAF, AMR, WavPack, Monkey's Audio, AC-3, FLAC and Speex in Ogg: recognized, and "
+        "refused (HR0352) with a way to convert them.",
     .oracle = "none: nothing of them is decoded",
     .suffixes = {".aiff", ".aif", ".aifc", ".au", ".snd", ".caf", ".amr", ".wv", ".ape", ".wma",
-                 ".ac3"},
+                 ".ac3", ".spx"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_sound_of(bytes) != nullptr; },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<ForeignDecoder>(); }};
 const Register<AudioCodecRecord> registered_foreign_sounds(kForeign);
