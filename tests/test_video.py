@@ -121,6 +121,17 @@ def test_videos_of_a_turned_camera_stand_upright(tmp_path: Path, quarter_turns: 
     np.testing.assert_array_equal(clip, np.rot90(frames, -quarter_turns, (2, 3)))
 
 
+def test_a_timescale_of_0_is_players_1_or_an_error() -> None:
+    data = videos.h264(6)
+    where = {name: data.index(name) + 16 for name in (b"mvhd", b"mdhd")}
+    without = {name: data[:at] + bytes(4) + data[at + 4 :] for name, at in where.items()}
+    frames, times = videos.decoded(without[b"mvhd"])
+    np.testing.assert_array_equal(_core.decode_video(without[b"mvhd"], range(6)), frames)
+    np.testing.assert_allclose(_core.video_header(without[b"mvhd"])["times"], times, atol=1e-9)
+    with pytest.raises(hr.DataError, match=r"HR0361.*a timescale of 0"):
+        _core.video_header(without[b"mdhd"])
+
+
 # Clips
 
 

@@ -82,8 +82,11 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   const SoundBytes mdia = mp4_box_in(trak, box_named("mdia"));
   const SoundBytes stbl = mp4_box_in(mp4_box_in(mdia, box_named("minf")), box_named("stbl"));
   const uint32_t rate = rate_in(mp4_box_in(mdia, box_named("mdhd")));
-  const uint32_t movie_rate = rate_in(mp4_box_in(moov, box_named("mvhd")));
-  if (rate == 0 || movie_rate == 0) return corrupt_video(kMp4Name, "it has no clock");
+  const SoundBytes mvhd = mp4_box_in(moov, box_named("mvhd"));
+  if (mvhd.empty()) return corrupt_video(kMp4Name, "its mvhd box is missing");
+  // It counts the lengths of edits alone; 0 is 1, as players have it.
+  const uint32_t movie_rate = std::max(rate_in(mvhd), 1u);
+  if (rate == 0) return corrupt_video(kMp4Name, "its track has no clock: a timescale of 0");
   Mp4Sound sound;
   sound.ticks_per_second = rate;
   Mp4Packets packets;
