@@ -79,6 +79,12 @@ class Op {
   virtual ~Op() = default;
   // Whether it acts on this kind of field when `fields=` does not say.
   virtual bool takes(FieldKind kind) const = 0;
+  // Of fields of such kinds, whether this one is of the form that it is for: where any is, others
+  // are let alone unless `fields=` names them.
+  virtual bool fits(const FieldState& field) const {
+    (void)field;
+    return true;
+  }
   // Whether what a picture shows gets another place in it: a flip, a crop, another size. The step
   // then has the fields that follow (fields/kind.h) among its own; others would be left behind.
   virtual bool moves() const { return false; }

@@ -242,6 +242,7 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
               names_of(step.fields),
           "fields= names them, in the order that its documentation says");
   }
+  leave_out_misfits(spec, step);
   const std::vector<int> named = !spec.fields.empty() ? step.fields : scope().narrowed;
   add_row_group(step, named);
   add_canvas(step);
@@ -276,6 +277,13 @@ bool PlanMaker::acts_on(const Op& op, int field) const {
   const FieldState& state = states_[field];
   if (is_picture(state.kind) || !op.moves()) return op.takes(state.kind);
   return follows(state) && !std::ranges::count(alone_, field);
+}
+
+// A number beside a spectrogram is a tensor, too.
+void PlanMaker::leave_out_misfits(const Spec& spec, Step& step) const {
+  if (!spec.fields.empty() || !scopes_.back().narrowed.empty()) return;
+  const auto fits = [&](int field) { return step.op->fits(states_[field]); };
+  if (std::ranges::any_of(step.fields, fits)) std::erase_if(step.fields, std::not_fn(fits));
 }
 
 void PlanMaker::plan_fields(Step& step) {

@@ -121,6 +121,7 @@ class PlanMaker final : public PlanBuilder {
   std::vector<int> fields_of(const Spec& spec, const std::function<bool(int)>& takes) const;
   bool acts_on(const Op& op, int field) const;
   // Plans a step's fields: pictures first, then what follows them. Fills in step.after.
+  void leave_out_misfits(const Spec& spec, Step& step) const;
   void plan_fields(Step& step);
   // HR0185 where what a step decides by is not one field.
   int deciding_field(const Step& step) const;

@@ -57,6 +57,12 @@ bool SoundOp::takes(FieldKind kind) const {
   return kind == (takes_ == Takes::kWaveform ? FieldKind::kAudio : FieldKind::kTensor);
 }
 
+bool SoundOp::fits(const FieldState& field) const {
+  const bool tensor = field.kind == FieldKind::kTensor, waveform = takes_ == Takes::kWaveform;
+  return (tensor || (waveform && takes(field.kind))) && field.dtype == DType::kFloat32 &&
+         field.shape.size() == (waveform ? 2 : 3);
+}
+
 std::string SoundOp::rate_misfit(int sample_rate) const {
   if (rate_ == 0 || sample_rate == 0 || sample_rate == rate_) return {};
   return "has " + std::to_string(sample_rate) + " Hz, and the step is made for " +
@@ -64,9 +70,7 @@ std::string SoundOp::rate_misfit(int sample_rate) const {
 }
 
 void SoundOp::plan(FieldState& field) const {
-  const bool waveform = takes_ == Takes::kWaveform;
-  const bool kind = field.kind == FieldKind::kTensor || (waveform && takes(field.kind));
-  if (!kind || field.dtype != DType::kFloat32 || field.shape.size() != (waveform ? 2 : 3)) {
+  if (!fits(field)) {
     raise_misfit(name_,
                  "works on " + std::string(form_of(takes_)) + ", and \"" + field.name + "\" is " +
                      text_of(field),

@@ -20,6 +20,7 @@ class SoundOp : public Op {
   enum class Takes : uint8_t { kWaveform, kSpectrogram };
 
   bool takes(FieldKind kind) const final;
+  bool fits(const FieldState& field) const final;
   bool measures() const final { return takes_ == Takes::kWaveform; }
   Rate rate() const override { return rate_ == 0 ? Rate::kAny : Rate::kOne; }
   void plan(FieldState& field) const final;
