@@ -62,7 +62,9 @@ MELS: list[dict[str, Any]] = [
 def test_mel_spectrograms(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     want = theirs(A.MelSpectrogram(**how), x)
-    assert_powers_close(through(x, T.MelSpectrogram(**how)), want)
+    # Its float32 filters are that far from librosa's.
+    bound = 5e-5 if "norm" in how else 1e-5
+    assert_powers_close(through(x, T.MelSpectrogram(**how)), want, bound)
 
 
 @pytest.mark.parametrize("bins", [201, 257, 513])

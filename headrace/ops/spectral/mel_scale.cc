@@ -67,7 +67,9 @@ const OpRecord kMelScale{
         "Filters narrower than a bin are zeros throughout, as torchaudio warns: fewer of them, or "
         "a larger n_fft. Behind Spectrogram it gives the bytes of MelSpectrogram, which is faster.",
     .params = params_of_mel_scale(),
-    .oracle = "torchaudio.transforms.MelScale, within 1e-5 of each value",
+    .oracle =
+        "torchaudio.transforms.MelScale, or librosa.filters.mel where norm and mel_scale are "
+        "Slaney's, within 1e-5 of each value",
     .example = {{"n_mels", int64_t{5}},
                 {"n_stft", int64_t{9}},
                 {"f_min", 50.0},

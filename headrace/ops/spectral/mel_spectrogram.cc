@@ -45,8 +45,8 @@ const OpRecord kMelSpectrogram{
         "throughout, as torchaudio warns: 4 of the 128 at the defaults.",
     .params = params_of_mel_spectrogram(),
     .oracle =
-        "torchaudio.transforms.MelSpectrogram, within 1e-6 of a frame's largest and 1e-5 of "
-        "each value",
+        "torchaudio.transforms.MelSpectrogram, or librosa.feature.melspectrogram where norm and "
+        "mel_scale are Slaney's, within 1e-6 of a frame's largest and 1e-5 of each value",
     .example = {{"n_fft", int64_t{64}},
                 {"win_length", int64_t{50}},
                 {"hop_length", int64_t{20}},

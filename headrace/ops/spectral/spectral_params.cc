@@ -209,13 +209,16 @@ SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, 
     raise_misfit(owner, "f_min must be below f_max (got " + text_of(ParamValue(lowest)) + " and " +
                             text_of(ParamValue(highest)) + ")");
   }
-  return torchaudio_mel_filters({.count = static_cast<int>(arguments.integer("n_mels")),
-                                 .bins = bins,
-                                 .sample_rate = rate,
-                                 .lowest = lowest,
-                                 .highest = highest,
-                                 .slaney_scale = arguments.text("mel_scale") == "slaney",
-                                 .slaney_norm = !arguments.is_none(norm)});
+  const MelFilters how{.count = static_cast<int>(arguments.integer("n_mels")),
+                       .bins = bins,
+                       .sample_rate = rate,
+                       .lowest = lowest,
+                       .highest = highest,
+                       .slaney_scale = arguments.text("mel_scale") == "slaney",
+                       .slaney_norm = !arguments.is_none(norm)};
+  // Slaney's scale with his norm is librosa's default, whose filters are computed in float64.
+  const bool librosa = how.slaney_scale && how.slaney_norm;
+  return librosa ? exact_mel_filters(how) : torchaudio_mel_filters(how);
 }
 
 }  // namespace headrace

@@ -32,6 +32,7 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments);
 std::string why_not_mirrored(const Spectra& spectra, int64_t frames);
 
 // n_mels, f_min, f_max, norm and mel_scale; for spectra of so many bins. `norm`: its name.
+// torchaudio's filters, and librosa's where both are Slaney's.
 std::vector<Param> mel_params();
 SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, int bins,
                             std::string_view norm = "norm");
