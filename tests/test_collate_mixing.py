@@ -299,8 +299,8 @@ def test_whatever_differs_is_run(folder: Path, function: Function) -> None:
     plain = [(IMAGES[i], int(LABELS[i])) for i in ORDER[:8]]
     expected = function(plain)
     ours = loader.torch().batch(0, 0)
-    for mine, other in zip(ours, expected, strict=True):
-        assert mine.shape == other.shape and mine.dtype == other.dtype
+    assert len(ours) == len(expected) and len(ours[1]) == 8  # labels are mixed, or by chance not
+    assert ours[0].shape == expected[0].shape and ours[0].dtype == expected[0].dtype
 
 
 @pytest.mark.parametrize("function", [another_collate(choice()), empty_cell(), choice()])

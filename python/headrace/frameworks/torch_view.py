@@ -59,6 +59,15 @@ class TorchBatches(Delivered):
         return self.batch_sampler.sampler
 
     @property
+    def mixup_enabled(self) -> bool:
+        """Of timm's PrefetchLoader, given to ``from_dataloader``; it may be set."""
+        return bool(self.loader.mixup_enabled)  # type: ignore[attr-defined]
+
+    @mixup_enabled.setter
+    def mixup_enabled(self, enabled: bool) -> None:
+        self.loader.mixup_enabled = enabled  # type: ignore[attr-defined]
+
+    @property
     def drop_last(self) -> bool:
         """Whether an incomplete last batch is left out."""
         return self.batch_sampler.drop_last

@@ -15,6 +15,7 @@ from headrace.migrate.known_dataset import REFUSED, Dataset, Told
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import name_of
+from headrace.migrate.prefetched import opened
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.resolved import resolved
 
@@ -60,6 +61,8 @@ def from_dataloader(
     Raises ConfigError HR0834 for what cannot be translated, with the way out, and HR0835 where a
     record differs.
     """
+    given = dataloader
+    dataloader, prefetched = opened(dataloader)
     if not hasattr(dataloader, "dataset") or not hasattr(dataloader, "collate_fn"):
         raise REFUSED.error(
             f"{type(dataloader).__name__} is no DataLoader",
@@ -68,10 +71,11 @@ def from_dataloader(
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _refuse_iterable(dataloader)
-    batching = Batching(dataloader, collate, report)
+    batching = Batching(dataloader, prefetched, collate, report)
     dataset, parts = resolved(
         dataloader.dataset, Told(annotations, outside), trace, report if check else None, changes
     )
+    batching.prefetch(dataset, parts)
     native = not dataset.steps
     report.add(
         f"{dataset.name} ({len(dataset.source):,} records)",
@@ -109,7 +113,7 @@ def from_dataloader(
     loader.node = dataset.node
     loader.casts = parts.casts
     batching.give_to(loader, dataset, steps, check)
-    loader.take_after(dataloader)
+    loader.take_after(dataloader, given)
     if verbose:
         print(report)
     return loader

@@ -15,6 +15,8 @@ from headrace.migrate.collated import Collated
 from headrace.migrate.known_dataset import REFUSED, Dataset
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.originals import name_of, seeded
+from headrace.migrate.pipeline import Parts
+from headrace.migrate.prefetched import Prefetched
 from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report
 from headrace.migrate.samples import NoSamples, Samples
 from headrace.migrate.translations.registry import NoOperator, shown
@@ -27,7 +29,9 @@ class Batching:
     """How samples become a batch. ``how``: "stack", "mix" (a step of ours), "transpose" (a tuple of
     each field), or "run": the function itself, on the records of the finished batch."""
 
-    def __init__(self, dataloader: Any, collate: str, report: Report) -> None:
+    def __init__(
+        self, dataloader: Any, prefetched: Prefetched | None, collate: str, report: Report
+    ) -> None:
         one_of("collate", collate, ("same", "run", "copy", "default"))
         self.function = dataloader.collate_fn
         self.name = f"collate_fn={name_of(self.function)}"
@@ -35,6 +39,7 @@ class Batching:
         self._report = report
         self._copies = collate == "copy"
         self._mixing: Any = None
+        self._prefetched = prefetched
         self.how = "run"
         if collate in ("run", "copy"):
             return
@@ -43,6 +48,9 @@ class Batching:
         elif collate == "default":
             self.how = "stack"
             report.add(self.name, CHANGED, "left out: fields are stacked")
+        elif self._stacks_bytes():
+            self.how = "stack"
+            report.add(self.name, NATIVE)
         elif collates.is_transposing(self.function):
             self.how = "transpose"
         elif (mixing := collates.mixing_of(self.function)) is not None:
@@ -52,6 +60,33 @@ class Batching:
     def runs(self) -> bool:
         """Whether the function is called."""
         return self.how in ("run", "transpose")
+
+    def _stacks_bytes(self) -> bool:
+        """Whether it is timm's fast_collate on bytes and numbers of classes."""
+        home = str(getattr(self.function, "__module__", ""))
+        if name_of(self.function) != "fast_collate" or not home.startswith("timm."):
+            return False
+        try:
+            image, label = self._sample()
+        except (NoSamples, ValueError, TypeError):
+            return False
+        return isinstance(label, int) and str(getattr(image, "dtype", "")).endswith("uint8")
+
+    def prefetch(self, dataset: Dataset, parts: Parts) -> None:
+        """Adds what timm's PrefetchLoader does to the steps of images; where it has no steps, or
+        the function is run, it is done to the function's batches."""
+        prefetched = self._prefetched
+        if prefetched is None:
+            return
+        reason = "done to the batches of its collate_fn"
+        if self.how == "stack" and "image" in dataset.fields and {*parts.pictures} <= {"image"}:
+            try:
+                parts.pictures.setdefault("image", []).extend(prefetched.steps(self._sample()[0]))
+                return
+            except NoOperator as why:
+                reason = f"{reason}: {why}"
+        self._report.add(prefetched.name, PYTHON, reason)
+        self.how = "run"
 
     def steps(self, dataset: Dataset, keywords: Mapping[str, Any]) -> list[Any]:
         """Those that mix the records of a batch; a function that has none is run."""
@@ -85,7 +120,8 @@ class Batching:
                 self._report.add(self.name, NATIVE, note + "is the list of targets")
                 return
             raise self._refused(str(reason)) from None
-        loader.collated = Collated(self.function, samples, self._copies)
+        after = self._prefetched if self.how == "run" else None
+        loader.collated = Collated(self.function, samples, self._copies, after)
         cost = self._cost(loader, dataset, steps) if check else ""
         how = "on copies of its records" if loader.collated.copies else "without a copy"
         became = NATIVE if self.how == "transpose" else PYTHON

@@ -79,7 +79,7 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
         return _wrapped_maker_of(dataset)
     for base in type(dataset).__mro__:
         known = _MAKERS.get(base.__name__)
-        if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
+        if known is None or base.__module__.partition(".")[0] not in _HOMES:
             continue
         if type(dataset).__getitem__ is not getattr(base, "__getitem__", None):
             raise NoFormat(f"it has a __getitem__ of its own on top of {base.__name__}'s")
@@ -112,7 +112,7 @@ def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
     )
 
 
-def _labelled(column: Any, labels: Any, dataset: Any) -> Source:
+def _labelled(column: Any, labels: Any, classes: Sequence[str] = ()) -> Source:
     """A source of pictures (paths, or an array) and labels with the names of their classes."""
     columns = _core.ColumnList()
     if isinstance(column, list):
@@ -120,35 +120,44 @@ def _labelled(column: Any, labels: Any, dataset: Any) -> Source:
     else:
         columns.add_array("image", column, column)
     numbers = np.ascontiguousarray(labels, np.int64)
-    classes = [str(name) for name in getattr(dataset, "classes", None) or ()]
-    columns.add_array("label", numbers, numbers, classes)
+    columns.add_array("label", numbers, numbers, [str(name) for name in classes])
     return Source(columns.source())
+
+
+def _classes(dataset: Any) -> Sequence[str]:
+    return getattr(dataset, "classes", None) or ()
 
 
 def _folder(dataset: Any, _: Told) -> Dataset:
     loader = dataset.loader
     if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
         raise NoFormat("it has a loader= of its own")
-    paths = [os.fspath(path) for path, _ in dataset.samples]
+    labels = [label for _, label in dataset.samples]
+    return _pictures(dataset, _labelled(_decodable(dataset.samples), labels, _classes(dataset)))
+
+
+def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
+    """The files. NoFormat where one has another suffix than pictures have."""
+    paths = [os.fspath(path) for path, _ in samples]
     others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:
         raise NoFormat(f"files of {', '.join(others)}, for which Headrace has no decoder")
-    return _pictures(dataset, _labelled(paths, [label for _, label in dataset.samples], dataset))
+    return paths
 
 
 def _cifar(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(np.asarray(dataset.data).transpose(0, 3, 1, 2))
-    return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
+    return _pictures(dataset, _labelled(images, dataset.targets, _classes(dataset)), fixed=True)
 
 
 def _mnist(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)[:, None]
-    return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
+    return _pictures(dataset, _labelled(images, dataset.targets, _classes(dataset)), fixed=True)
 
 
 def _svhn(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)
-    return _pictures(dataset, _labelled(images, dataset.labels, dataset), fixed=True)
+    return _pictures(dataset, _labelled(images, dataset.labels, _classes(dataset)), fixed=True)
 
 
 def _tensors(dataset: Any, _: Told) -> Dataset:
@@ -171,7 +180,26 @@ def _tensors(dataset: Any, _: Told) -> Dataset:
     )
 
 
+def _image_dataset(dataset: Any, _: Told) -> Dataset:
+    """timm's, over a folder."""
+    reader = dataset.reader
+    if type(reader).__name__ != "ReaderImageFolder":
+        raise NoFormat(f"Headrace does not know its {type(reader).__name__}")
+    if dataset.load_bytes or dataset.input_img_mode != "RGB":
+        raise NoFormat("its images are not decoded as RGB")
+    if dataset.additional_features is not None:
+        raise NoFormat("it has additional_features")
+    names = sorted(reader.class_to_idx, key=reader.class_to_idx.__getitem__)
+    known = [reader.class_to_idx[name] for name in names] == list(range(len(names)))
+    samples, classes = reader.samples, tuple(names) if known else ()
+    out = _pictures(dataset, _labelled(_decodable(samples), [n for _, n in samples], classes))
+    out.note = "a file that cannot be read is an error (on_error=), where timm takes the next one"
+    return out
+
+
+_HOMES = ("torch", "torchvision", "timm")
 _MAKERS: dict[str, Callable[[Any, Told], Dataset]] = {
+    "ImageDataset": _image_dataset,
     "DatasetFolder": _folder,
     "CIFAR10": _cifar,  # CIFAR100 is one, as are MNIST's four sisters of MNIST
     "MNIST": _mnist,

@@ -29,8 +29,9 @@ class MigratedLoader(Loader):
     casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
     collated: Collated | None = None  # what makes its torch batches; None: they are its fields
 
-    def take_after(self, dataloader: Any) -> None:
-        """Which DataLoader it stands for."""
+    def take_after(self, dataloader: Any, given: Any) -> None:
+        """Which DataLoader it stands for. given: what is around it."""
+        self._given = given
         batches = batches_of(dataloader)
         self.original = dataloader
         self._followed = Followed(dataloader.sampler if batches is None else batches)
@@ -50,6 +51,15 @@ class MigratedLoader(Loader):
         """``batch`` of a view: in its form."""
         form.casts = self.casts
         return super().batch_as(epoch, index, self._nested(form))
+
+    @property
+    def mixup_enabled(self) -> bool:
+        """timm's PrefetchLoader's: whether its FastCollateMixup mixes."""
+        return bool(self._given.mixup_enabled)
+
+    @mixup_enabled.setter
+    def mixup_enabled(self, enabled: bool) -> None:
+        self._given.mixup_enabled = enabled
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
         """Batches as torch tensors, as Loader.torch has them; where a collate_fn is run, what it

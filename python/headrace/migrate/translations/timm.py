@@ -182,4 +182,21 @@ def to_tensor(transform: Any, form: Form) -> Made:
     return ours, ours, transform
 
 
-nothing("timm.MaybePILToTensor")
+nothing("timm.MaybePILToTensor", "timm.ToNumpy")
+
+
+@translation("timm.RandomErasing")
+def random_erasing(transform: Any, form: Form) -> Made:
+    if form.dtype != "float32":
+        raise NoOperator("it erases in numbers of floating point")
+    if transform.rand_color:
+        raise NoOperator("mode='rand' draws one colour for a whole rectangle")
+    if (transform.min_count, transform.max_count) != (1, 1):
+        raise NoOperator("it erases several rectangles")
+    ours = T.RandomErasing(
+        p=float(transform.probability),
+        scale=(float(transform.min_area), float(transform.max_area)),
+        ratio=[math.exp(each) for each in transform.log_aspect_ratio],
+        value="random" if transform.per_pixel else 0,
+    )
+    return [ours], [], lambda value: value  # nothing that is not random is left

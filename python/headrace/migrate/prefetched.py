@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's PrefetchLoader: a DataLoader of bytes, and what it does to its batches on the device."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from headrace import transforms as T
+from headrace.migrate.originals import pixels_from_value
+from headrace.migrate.translations.registry import Form, NoOperator, Translated, native, shown
+
+
+def opened(dataloader: Any) -> tuple[Any, Prefetched | None]:
+    """The DataLoader itself, and what a PrefetchLoader around it does."""
+    kind = type(dataloader)
+    if kind.__name__ == "PrefetchLoader" and kind.__module__.startswith("timm."):
+        return dataloader.loader, Prefetched(dataloader)
+    return dataloader, None
+
+
+class Prefetched:
+    """Bytes to numbers, mean and deviation, and timm's RandomErasing."""
+
+    def __init__(self, loader: Any) -> None:
+        self._dtype = loader.img_dtype
+        self._mean = loader.mean.detach().cpu()
+        self._std = loader.std.detach().cpu()
+        self._erasing = copy.copy(loader.random_erasing)
+        if self._erasing is not None:
+            self._erasing.device = "cpu"  # whose generator is seeded for each batch
+        self.name = f"PrefetchLoader(mean={_listed(self._mean)}, std={_listed(self._std)})"
+
+    def steps(self, probe: Any) -> list[Translated]:
+        """As steps on each record. Raises NoOperator. probe: one of the images."""
+        if str(self._dtype) != "torch.float32":
+            raise NoOperator(f"it gives {self._dtype}")
+        ours = [
+            T.ToDtype("float32"),
+            T.Normalize(self._mean.flatten().tolist(), self._std.flatten().tolist()),
+        ]
+        out = [Translated([self.name], ours, ours, lambda image: self._normalized(image)[0], True)]
+        if self._erasing is not None:
+            if self._erasing.num_splits > 1:
+                raise NoOperator(f"{shown(self._erasing)} leaves a part of each batch out")
+            form = Form("tensor", "float32", True, [self._normalized(probe)[0]])
+            step = native(self._erasing, form)
+            assert step is not None
+            out.append(step)
+        return out
+
+    def __call__(self, batch: Any) -> Any:
+        """The same for a whole batch, as timm does it: (images, targets)."""
+        images, targets = batch
+        images = self._normalized(images)
+        return (images if self._erasing is None else self._erasing(images)), targets
+
+    def _normalized(self, images: Any) -> Any:
+        import torch
+
+        if not isinstance(images, torch.Tensor):
+            images = torch.from_numpy(np.ascontiguousarray(pixels_from_value(images)))
+        mean, std = (each.to(images.device, self._dtype) for each in (self._mean, self._std))
+        return images.to(self._dtype).sub(mean).div_(std)
+
+
+def _listed(values: Any) -> str:
+    return str([round(float(value) / 255, 4) for value in values.flatten()])
