@@ -215,6 +215,23 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(folder: Path) 
     assert run_command("index", folder, "-o", "/nowhere/out").returncode == 4
 
 
+def test_on_a_full_disk_a_file_stays_as_it_was(damaged: Path, tmp_path: Path) -> None:
+    """A limit of the file's size refuses as a full disk does."""
+    written = tmp_path / "bad.jsonl"
+    written.write_text("what was there\n")
+    code = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY))\n"
+        "from headrace.cli import main; main()"
+    )
+    for arguments in (["scan", damaged, "-o", written], ["info", damaged, "-p", written]):
+        words = [sys.executable, "-c", code, *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 4 and f"File too large: '{written}'" in done.stderr, done.stderr
+        assert written.read_text() == "what was there\n"
+        assert not list(tmp_path.glob("*.partial"))
+
+
 def test_counts_are_in_words_and_pipes_have_no_trailing_blanks(folder: Path) -> None:
     assert "2 classes, 4 records each\n" in run_command("info", folder).stdout
     shutil.rmtree(folder / "b")

@@ -23,7 +23,7 @@ PACKAGE = "headrace"
 # Each may import those before it; those of one line each other. "" is the package itself.
 LAYERS = (
     ("_core",),
-    ("errors", "printable", "plain_json", "dtypes", "plain_array"),
+    ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
     ("charts",),
     ("arguments", "signatures", "absent"),
     ("sampling",),

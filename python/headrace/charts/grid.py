@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.whole_file import write_whole
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -55,9 +57,9 @@ class Grid:
             from headrace.charts.page import document
 
             body = self._repr_html_() or self._still()
-            path.write_text(document("Headrace", _STYLE, body), encoding="utf-8")
+            write_whole(path, document("Headrace", _STYLE, body))
         else:
-            path.write_bytes(self._repr_png_())
+            write_whole(path, self._repr_png_())
         return path
 
     def _still(self) -> str:

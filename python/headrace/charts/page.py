@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headrace.charts.chart import DARK, LIGHT, STYLE
 from headrace.charts.svg import clean
+from headrace.whole_file import write_whole
 
 _PAGE_STYLE = """
 *{box-sizing:border-box}
@@ -120,5 +121,5 @@ class Page:
         """Writes the page, making its folder where needed, and returns the path."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.html(), encoding="utf-8")
+        write_whole(path, self.html())
         return path

@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli import output, pack_report, sound_report
 from headrace.cli.one_file import open_source_or_file
+from headrace.whole_file import write_whole
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
@@ -59,7 +60,7 @@ def run(
             output.fail(f"headrace: {source} has no pictures", output.DATA)
         from headrace.charts.png import png_from_pixels
 
-        picture.write_bytes(png_from_pixels(pixels))
+        write_whole(picture, png_from_pixels(pixels))
         facts["picture"] = str(picture)
     if json:
         output.print_json(facts)

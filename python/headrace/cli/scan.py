@@ -14,6 +14,7 @@ import typer
 from headrace.cli import output, sound_report
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 from headrace.cli.one_file import open_source_or_file
+from headrace.whole_file import write_whole
 
 BATCH = 32  # small: whole pictures are held, whatever their size
 SHOWN = 20
@@ -62,7 +63,7 @@ def run(
     sounds = sound_report.describe(opened)
     seconds = time.perf_counter() - begin
     if out:
-        out.write_text("".join(jsonlib.dumps(entry) + "\n" for entry in bad))
+        write_whole(out, "".join(jsonlib.dumps(entry) + "\n" for entry in bad))
     if json:
         summary = {
             "source": source,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.doctor.reports.results import Results
+from headrace.whole_file import write_whole
 
 
 class Report(Results):
@@ -25,7 +26,7 @@ class Report(Results):
         """
         from headrace.doctor.reports import page
 
-        Path(path).write_text(page.of(self), encoding="utf-8")
+        write_whole(path, page.of(self))
 
     def trace(self, path: str | Path) -> None:
         """Writes when what happened, in Chrome's JSON, which ui.perfetto.dev opens.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import declare
 from headrace.measure.recording import Event
+from headrace.whole_file import write_whole
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.results import Results
@@ -135,7 +136,7 @@ def write(value: dict[str, Any], path: str | Path) -> None:
     """The trace into a file; compressed, if its name ends in .gz."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     path = Path(path)
-    path.write_bytes(gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text)
+    write_whole(path, gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text)
 
 
 def merge(ours: str | Path, theirs: str | Path, out: str | Path) -> None:
