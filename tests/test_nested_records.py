@@ -102,3 +102,34 @@ def test_a_record_that_nests_otherwise_is_an_error() -> None:
     records = [[[view(0), view(1)], 0], [[view(0)], 1], [[view(0), view(1)], 2]]
     with pytest.raises(Exception, match="record 1 has the fields"):
         translated(DataLoader(records, batch_size=1))
+
+
+class Boxes:
+    """As datasets for detection: a record without boxes has empty tensors of torch's own dtype."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> Any:
+        count = 0 if index in (0, 7, 23) else 1 + (index == 31)  # one box in each that is looked at
+        boxes = torch.tensor([[1.0, 2, 3, 4 + index]] * count)
+        size = 6 if index == 13 else 5
+        labels = torch.tensor([index] * count)
+        return torch.zeros(3, size, 4), {"boxes": boxes, "labels": labels}
+
+
+def test_records_in_lists_may_have_any_shape_and_empty_ones_any_dtype() -> None:
+    def collate(batch: Any) -> Any:
+        return tuple(zip(*batch))  # noqa: B905  (as scripts have it)
+
+    dataloader = DataLoader(Boxes(), batch_size=5, collate_fn=collate)  # type: ignore[arg-type]
+    loader = translated(dataloader)
+    seen = 0
+    for (images, targets), (theirs, expected) in zip(loader.torch(), dataloader, strict=True):
+        assert [image.shape for image in images] == [image.shape for image in theirs]
+        for one, other in zip(targets, expected, strict=True):
+            assert len(one["boxes"]) == len(other["boxes"]) and one["boxes"].ndim == 2
+            assert one["labels"].dtype == torch.int64
+            assert one["labels"].tolist() == other["labels"].tolist()
+            seen += 1
+    assert seen == 40

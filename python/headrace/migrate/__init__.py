@@ -72,8 +72,13 @@ def from_dataloader(
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _refuse_iterable(dataloader)
     batching = Batching(dataloader, prefetched, collate, report)
+    lists = batching.runs or changes.get("ragged") == "list"
     dataset, parts = resolved(
-        dataloader.dataset, Told(annotations, outside), trace, report if check else None, changes
+        dataloader.dataset,
+        Told(annotations, outside, lists),
+        trace,
+        report if check else None,
+        changes,
     )
     batching.prefetch(dataset, parts)
     native = not dataset.steps

@@ -6,9 +6,10 @@ What it draws is a function of seed, epoch and batch, so that a resumed run has 
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace.arguments import BAD_VALUE
@@ -51,7 +52,7 @@ class Collated:
     ) -> Any:
         """What it makes of a batch. place: seed, epoch and number of the batch."""
         samples = self.samples(Fields(layout, values, self.copies))
-        with seeded(random.Random(repr(place)).getrandbits(63)):
+        with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63)):
             batch = self.function(samples)
             if device is not None:
                 batch = moved(batch, device)
@@ -107,6 +108,20 @@ class CollatedForm(Form):
 
     def _made(self, layout: Layout, values: Mapping[str, Any], place: tuple[int, ...]) -> Any:
         return self._collated(layout, values, place, self._device)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """torch's threads, as a DataLoader's worker has them: on small tensors, beside the engine's
+    own, they would wait for each other, by turning in circles."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def moved(value: Any, device: Any) -> Any:

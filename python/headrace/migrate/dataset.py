@@ -54,7 +54,7 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
         try:
             return traced(dataset, str(reason))
         except NoFormat as left:
-            return asked(dataset, left)
+            return asked(dataset, left, told)
     out.name = type(base).__name__
     if rows is not None:
         of_all = out.raw
@@ -216,22 +216,27 @@ _WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
 # All others.
 
 
-def asked(dataset: Any, reason: NoFormat) -> Dataset:
+_PROBES = 8  # records that tell dtypes and shapes
+
+
+def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
     """A source of record numbers, and a step that asks the dataset for the record."""
     dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
     with seeded(0):
         first = dataset[int(numbers[0])]
     node = node_of(first)
-    steady = Fetch(dataset, node, steady=True)
-    probes = [_record(steady, numbers, i) for i in (0, len(numbers) // 2, -1)]
-    returns = {name: declared(name, [p[name] for p in probes]) for name in probes[0]}
+    fetch = Fetch(dataset, node, steady=True)
+    places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))
+    probes = [_record(fetch, numbers, i) for i in places]
+    returns = {name: declared(name, [p[name] for p in probes], told.lists) for name in probes[0]}
+    steady = Fetch(dataset, node, returns, steady=True)
     return Dataset(
         type(dataset).__name__,
         records(index=np.ascontiguousarray(numbers, np.int64)),
         tuple(returns),
         lambda i: _record(steady, numbers, i),
-        steps=[T.Python(Fetch(dataset, node), returns, fields="index")],
+        steps=[T.Python(Fetch(dataset, node, returns), returns, fields="index")],
         steady=[T.Python(steady, returns, fields="index")],
         named=isinstance(first, Mapping),
         node=node,
@@ -254,16 +259,19 @@ _FLAT = (
 )
 
 
-def declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """(dtype, shape, kind) of a field by its values in some records."""
-    first = value_crossing(values[0])
-    if isinstance(first, (str, bytes)):
-        return "uint8", (), "text" if isinstance(first, str) else "bytes"
+def declared(name: str, values: Sequence[Any], lists: bool = False) -> tuple[Any, ...]:
+    """(dtype, shape, kind) of a field by its values in some records; an empty one's dtype says
+    nothing. lists: other records may have any shape with as many axes."""
+    crossed = [value_crossing(value) for value in values]
+    if isinstance(crossed[0], (str, bytes)):
+        return "uint8", (), "text" if isinstance(crossed[0], str) else "bytes"
+    first = next((value for value in crossed if value.size), crossed[0])
     if first.dtype.name not in _core.DType.__members__:
         raise REFUSED.error(
             f"{name} of a record is {described(values[0])}",
             hint=_FLAT,
         )
-    shapes = {value.shape for value in values}
-    shape = [n if all(s[i] == n for s in shapes) else -1 for i, n in enumerate(first.shape)]
+    shapes = {value.shape for value in crossed if value.size or value.ndim == first.ndim}
+    alike = [not lists and all(s[i] == n for s in shapes) for i, n in enumerate(first.shape)]
+    shape = [n if same else -1 for n, same in zip(first.shape, alike, strict=True)]
     return first.dtype.name, tuple(shape), "tensor"

@@ -84,6 +84,7 @@ class Told(NamedTuple):
 
     annotations: Any = None  # CocoDetection's file
     outside: bool = False  # it may name files outside of its folder
+    lists: bool = False  # its records may have any shape: batches are lists of them
 
 
 def untransformed(dataset: Any) -> Any:

@@ -120,16 +120,26 @@ class NotLikeTheFirst(TypeError):
 
 
 class Fetch:
-    """A map-style dataset as a step: record number in, its fields out. node: record 0's form."""
+    """A map-style dataset as a step: record number in, its fields out. node: record 0's form.
+
+    returns: what is declared of its fields; an empty array, whose dtype says nothing, gets it.
+    """
 
     remedy = (
         'make records alike in the Dataset, as collate functions need them: image.convert("RGB") '
         "of grey images, one size, one dtype"
     )
 
-    def __init__(self, dataset: Any, node: Node, steady: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        node: Node,
+        returns: Mapping[str, tuple[Any, ...]] | None = None,
+        steady: bool = False,
+    ) -> None:
         self.dataset = dataset
         self.node = node
+        self.returns = dict(returns or {})
         self.steady = steady
         self.__name__ = type(dataset).__name__
 
@@ -146,7 +156,17 @@ class Fetch:
                 f"record {index} has the fields {_listed(record)}, the first one has "
                 f"{', '.join(self.node.names)}"
             ) from None
-        return {name: _field_crossing(index, name, value) for name, value in values.items()}
+        crossed = {name: _field_crossing(index, name, value) for name, value in values.items()}
+        return {name: self._as_declared(name, value) for name, value in crossed.items()}
+
+    def _as_declared(self, name: str, value: Any) -> Any:
+        if isinstance(value, (str, bytes)) or value.size or name not in self.returns:
+            return value
+        dtype, shape = self.returns[name][:2]
+        if value.ndim == len(shape):
+            return value.astype(dtype)
+        empty = [0 if extent < 0 else extent for extent in shape]
+        return np.zeros(empty, dtype) if 0 in empty else value
 
 
 def _listed(record: Any) -> str:

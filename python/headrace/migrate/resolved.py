@@ -45,7 +45,7 @@ def resolved(
             left = reason
         except Error as differs:
             left = _left(dataset, differs)
-    dataset = datasets.asked(original, left)
+    dataset = datasets.asked(original, left, told)
     return dataset, _compared(dataset, report, changes)
 
 
