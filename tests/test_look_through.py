@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.migrate import traced
+from headrace.migrate import traced, ways
 from headrace.migrate.look import child, looking
 from headrace.migrate.translations.registry import shown
 from migrated_classes import translated
@@ -310,3 +310,89 @@ def test_a_record_of_a_hundred_thousand_takes_little_memory() -> None:
     found = looking.look(Many())
     assert not found.reason and len(found.columns[0]["paths"]) == 30_000
     assert found.columns[1]["values"].itemsize == 8
+
+
+def test_what_a_step_in_python_costs_is_in_the_report() -> None:
+    loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
+    (part,) = loader.report.python
+    assert re.fullmatch(
+        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: some [\d,]+ records/s on one thread, "
+        r"without it [\d,]+",
+        part.cost,
+    )
+    (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
+    assert re.fullmatch(r"[\d.e-]+ ms of CPU per record: at most some [\d,]+ .*", part.cost)
+    assert "hr.records(image=paths, label=labels)" in part.way
+    text = str(loader.report).splitlines()
+    assert text[text.index(next(line for line in text if "Keywords" in line)) + 1].endswith(
+        loader.report.python[0].cost
+    )
+
+
+class OfAlbumentations:
+    """Looks like a Compose of theirs."""
+
+    def __init__(self, *names: str) -> None:
+        self.transforms = [type(name, (), {})() for name in names]
+
+
+OfAlbumentations.__module__ = "albumentations.core.composition"
+
+
+def test_a_compose_of_albumentations_is_told_what_to_write() -> None:
+    known = OfAlbumentations("RandomResizedCrop", "HorizontalFlip", "Normalize", "ToTensorV2")
+    way = ways.way_of(traced.Keyword(known, "image", "image"))
+    assert "[T.RandomResizedCrop, T.RandomHorizontalFlip, T.ToDtype, T.Normalize]" in way
+    assert not ways.way_of(OfAlbumentations("HorizontalFlip", "RandomFog"))
+
+
+class DrawsByItself(sets.Base):
+    """From a generator that nobody seeds."""
+
+    def __getitem__(self, i: int) -> Any:
+        return np.float32([self.generator.random(), i]), self.labels[i]
+
+
+def test_a_dataset_that_draws_by_itself_is_not_compared_and_the_report_says_so() -> None:
+    dataset = DrawsByItself(generator=np.random.default_rng(0))
+    loader = translated(DataLoader(dataset, batch_size=4))
+    (part,) = [part for part in loader.report.changed if part.name == "record 0"]
+    assert "asked twice, gives other values" in part.note
+    assert not loader.report.records_checked
+
+
+class Raises(sets.Base):
+    def __getitem__(self, i: int) -> Any:
+        if i == 5:
+            raise ValueError("bits must be between 1 and 8")
+        return np.float32([i]), self.labels[i]
+
+
+def test_a_record_on_which_the_original_raises_is_named() -> None:
+    loader = translated(DataLoader(Raises(), batch_size=4))
+    (part,) = [part for part in loader.report.changed if part.name == "record 5"]
+    assert "the original raises ValueError: bits must be between 1 and 8" in part.note
+    assert loader.report.records_checked == 29
+
+
+def test_the_report_says_that_torchs_seed_is_another_one() -> None:
+    def said(**options: Any) -> bool:
+        transform = options.pop("transform", sets.fixed())
+        loader = translated(DataLoader(sets.Usual(transform), batch_size=4, **options))
+        return "seed=0" in {part.name for part in loader.report.changed}
+
+    assert said(shuffle=True) and said(transform=sets.drawn()) and not said()
+
+
+def test_equal_is_said_of_the_originals_own_bytes_alone() -> None:
+    """Tensors are resized by torch's filter there, and by Pillow's here."""
+    for transform, own in (
+        (v2.Compose([v2.ToImage(), v2.Resize((9, 9))]), False),
+        (v2.Compose([v2.Resize((9, 9)), v2.ToImage()]), True),
+    ):
+        loader = translated(DataLoader(sets.Usual(transform), batch_size=30))
+        (theirs, _) = next(iter(DataLoader(sets.Usual(transform), batch_size=30)))
+        ours = next(iter(loader.torch()))[0]
+        largest = int((ours.int() - theirs.int()).abs().max())
+        assert loader.report.differences["image"] == largest and (largest == 0) == own
+        assert ("own filter in Resize" in str(loader.report)) != own

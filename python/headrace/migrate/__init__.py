@@ -18,6 +18,7 @@ from headrace.migrate.originals import name_of
 from headrace.migrate.prefetched import opened
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.resolved import resolved
+from headrace.migrate.ways import way_of, way_of_dataset
 
 
 def from_dataloader(
@@ -86,6 +87,8 @@ def from_dataloader(
         f"{dataset.name} ({len(dataset.source):,} records)",
         NATIVE if native else PYTHON,
         dataset.note,
+        dataset.cost,
+        way_of_dataset(dataset),
     )
     if dataset.skips:
         report.add(
@@ -95,9 +98,14 @@ def from_dataloader(
             'on_error="substitute" or "skip"',
         )
     for step in parts.all:
-        for name in step.names:
+        for name in step.names[:-1]:
             report.add(name, NATIVE if step.native else PYTHON, step.note)
+        way = "; ".join(filter(None, map(way_of, step.transforms)))
+        became = NATIVE if step.native else PYTHON
+        report.add(step.names[-1], became, step.note, step.cost, way)
     keywords = keywords_from(dataloader, len(dataset.source), report, changes)
+    if "seed" not in {*keywords, *changes} and (parts.draw or keywords.get("shuffle")):
+        report.add("seed=0", CHANGED, "torch.manual_seed() does not change it: give seed=N")
     _note_the_rest(dataloader, dataset, report, python_workers)
     steps = parts.pipeline(dataset, steady=False)
     if mixing := batching.steps(dataset, keywords | changes):

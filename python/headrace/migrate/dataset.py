@@ -242,6 +242,7 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
         node=node,
         note=str(reason),
         way=reason.way,
+        timed=steady,
     )
 
 

@@ -56,7 +56,10 @@ class Dataset:
     shared: str = ""  # the field whose files all pictures are views of
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
     skips: bool = False  # its code catches exceptions, and may skip what is damaged
+    # Of one that is asked record by record.
     way: str = ""  # what would make it native
+    timed: Any = None
+    cost: str = ""
 
     @property
     def pictures(self) -> dict[str, Picture]:

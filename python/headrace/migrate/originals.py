@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -76,7 +77,23 @@ def pixels_of(value: Any, form: str) -> Any:
     return pixels[::-1] if form == "bgr" else pixels
 
 
-class Originals:
+class Timed:
+    """A callable whose calls are timed where it is ``steady``: as it is compared."""
+
+    steady = False
+
+    def __init__(self) -> None:
+        self.times: list[float] = []  # seconds of this thread's CPU
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        begin = time.thread_time()
+        yield
+        if self.steady:
+            self.times.append(time.thread_time() - begin)
+
+
+class Originals(Timed):
     """Consecutive transforms of torchvision, or callables of the user's, as one step on ``image``.
 
     form: what the first of them gets, "pil", "image" or "tensor". steady: with the same draws for
@@ -86,15 +103,15 @@ class Originals:
     def __init__(
         self, transforms: Sequence[Callable[[Any], Any]], form: str, steady: bool = False
     ) -> None:
+        super().__init__()
         self.transforms = list(transforms)
         self.form = form
         self.steady = steady
         self.__name__ = "+".join(name_of(transform) for transform in self.transforms)
 
     def __call__(self, image: Pixels, rng: np.random.Generator) -> Any:
-        value = value_from_pixels(image, self.form)
-        with seeded(0 if self.steady else int(rng.integers(1 << 63))):
-            return pixels_from_value(self.apply(value))
+        with self.timed(), seeded(0 if self.steady else int(rng.integers(1 << 63))):
+            return pixels_from_value(self.apply(value_from_pixels(image, self.form)))
 
     def apply(self, value: Any) -> Any:
         for transform in self.transforms:
@@ -102,16 +119,17 @@ class Originals:
         return value
 
 
-class OnTarget:
+class OnTarget(Timed):
     """A target_transform as a step on the label."""
 
     def __init__(self, transform: Callable[[Any], Any], steady: bool = False) -> None:
+        super().__init__()
         self.transform = transform
         self.steady = steady
         self.__name__ = name_of(transform)
 
     def __call__(self, label: Any, rng: np.random.Generator) -> Any:
-        with seeded(0 if self.steady else int(rng.integers(1 << 63))):
+        with self.timed(), seeded(0 if self.steady else int(rng.integers(1 << 63))):
             return pixels_from_value(self.transform(int(label)))
 
 
@@ -119,7 +137,7 @@ class NotLikeTheFirst(TypeError):
     """A record has other fields than record 0, or a value that no field can hold."""
 
 
-class Fetch:
+class Fetch(Timed):
     """A map-style dataset as a step: record number in, its fields out. node: record 0's form.
 
     returns: what is declared of its fields; an empty array, whose dtype says nothing, gets it.
@@ -137,6 +155,7 @@ class Fetch:
         returns: Mapping[str, tuple[Any, ...]] | None = None,
         steady: bool = False,
     ) -> None:
+        super().__init__()
         self.dataset = dataset
         self.node = node
         self.returns = dict(returns or {})
@@ -144,7 +163,8 @@ class Fetch:
         self.__name__ = type(dataset).__name__
 
     def __call__(self, index: Any, rng: np.random.Generator) -> dict[str, Any]:
-        return self.fields(int(index), 0 if self.steady else int(rng.integers(1 << 63)))
+        with self.timed():
+            return self.fields(int(index), 0 if self.steady else int(rng.integers(1 << 63)))
 
     def fields(self, index: int, seed: int) -> dict[str, Any]:
         with seeded(seed):

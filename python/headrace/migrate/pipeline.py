@@ -35,6 +35,11 @@ class Parts:
         return [*steps, *([self.label] if self.label else [])]
 
     @property
+    def draw(self) -> bool:
+        """Whether a step is random, as far as is known: it is compared in another form."""
+        return any(list(map(id, step.step)) != list(map(id, step.steady)) for step in self.all)
+
+    @property
     def casts(self) -> dict[str, str]:
         """Dtypes of fields that get them when a batch is delivered."""
         return {name: dtype for step in self.all for name, dtype in step.casts.items()}
@@ -113,11 +118,13 @@ def _label_step(dataset: Dataset) -> Translated | None:
         )
     if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
         returns = {"label": datasets.declared("label", [value])}
+    timed = OnTarget(transform, steady=True)
     return Translated(
         [f"target_transform {shown(transform)}"],
         [T.Python(OnTarget(transform), returns, fields="label")],
-        [T.Python(OnTarget(transform, steady=True), returns, fields="label")],
+        [T.Python(timed, returns, fields="label")],
         steadily,
         False,
         "a callable of your own",
+        timed=timed,
     )

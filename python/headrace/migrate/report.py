@@ -16,6 +16,8 @@ class Part:
     name: str
     became: str
     note: str = ""
+    cost: str = ""  # of a step in Python, as it was measured
+    way: str = ""  # what would make it native
 
 
 class Report:
@@ -29,10 +31,11 @@ class Report:
         self.title = title
         self.parts: list[Part] = []
         self.differences: dict[str, float] = {}
+        self.filtered: dict[str, str] = {}  # fields whose original has another filter: which
         self.records_checked = 0
 
-    def add(self, name: str, became: str, note: str = "") -> None:
-        self.parts.append(Part(name, became, note))
+    def add(self, name: str, became: str, note: str = "", cost: str = "", way: str = "") -> None:
+        self.parts.append(Part(name, became, note, cost, way))
 
     def _those(self, became: str) -> list[Part]:
         return [part for part in self.parts if part.became == became]
@@ -62,9 +65,11 @@ class Report:
         for part in self.parts:
             note = f": {part.note}" if part.note else ""
             lines.append(f"  {part.became:<12} {part.name}{note}")
+            lines += [f"  {'':<12} {more}" for more in (part.cost, part.way) if more]
         if self.records_checked:
             found = ", ".join(
                 f"{name} {f'differs by at most {largest:.2g}' if largest else 'equal'}"
+                + (f" ({self.filtered[name]})" if name in self.filtered else "")
                 for name, largest in self.differences.items()
             )
             lines.append(f"  {'compared':<12} {self.records_checked} records: {found}")

@@ -111,6 +111,7 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
     step.step = [ours]
     step.steady = [T.Python(steady, returns, fields=before.field)]
     step.original = _steadily(steady)
+    step.timed = steady
     step.names = [shown(transform) for transform in transforms]
     step.transforms, step.before = transforms, before
 

@@ -54,7 +54,7 @@ def look(dataset: Any, limit: float = LIMIT) -> Looked:
     if found.reason:
         return found
     if not any("paths" in column for column in found.columns):
-        return Looked("no value of its records is a picture of a file")
+        return Looked("no value of its records is a picture of a file", _NO_FILES)
     assert found.node is not None
     leaves = found.node.leaves
     homes = homes_of(dataset)
@@ -202,4 +202,5 @@ class _Calls:
             raise attempt.leave(f"__getitem__ catches a {raised[0]} at record {number}")
 
 
+_NO_FILES = "hr.records(NAME=array, ...) of all records would be native"
 _CONVERT = '.convert("RGB") of every picture makes it native'

@@ -27,9 +27,12 @@ class Translated:
     native: bool
     note: str = ""
     casts: dict[str, str] = dataclasses.field(default_factory=dict)  # of what a batch delivers
-    # Of a step in Python: the originals, and what stood before them.
+    exact: Callable[[Any], Any] | None = None  # where ``original`` has ours in place of its filter
+    # Of a step in Python: the originals, what stood before them, and its cost.
     transforms: list[Any] = dataclasses.field(default_factory=list)
     before: Form | None = None
+    timed: Any = None
+    cost: str = ""
 
 
 @dataclasses.dataclass
@@ -107,7 +110,8 @@ def native(transform: Any, form: Form) -> Translated | None:
     if form.kind == "other":
         raise NoOperator("after it the image is no picture any more")
     if name == "headrace.Keyword":
-        raise NoOperator(f"{_home(transform.transform)} computes other pixels than torchvision")
+        albumentations = _home(transform.transform) == "albumentations"
+        raise NoOperator(_OTHER_PIXELS if albumentations else "a callable of your own")
     if form.kind in ("array", "bgr") and name not in _OF_ARRAYS[form.kind]:
         what = f"arrays of OpenCV's (H, W, {form.kind.upper()})" if form.kind == "bgr" else "arrays"
         raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
@@ -126,7 +130,8 @@ def native(transform: Any, form: Form) -> Translated | None:
         ours, steady, original = known.make(transform, form)
     except Error as refused:
         raise NoOperator(str(refused).splitlines()[0]) from None
-    notes = []
+    notes: list[str] = []
+    own: Callable[[Any], Any] = original
     if through_pillow:
         notes.append("Pillow's filter in place of torch's on tensors: up to 1 of 255 apart")
         original = _through_pillow(original)
@@ -137,9 +142,11 @@ def native(transform: Any, form: Form) -> Translated | None:
         form.fixed = True
     casts = dict(form.casts)
     form.casts.clear()
-    return Translated([shown(transform)], ours, steady, original, True, "; ".join(notes), casts)
+    note, exact = "; ".join(notes), own if notes else None
+    return Translated([shown(transform)], ours, steady, original, True, note, casts, exact)
 
 
+_OTHER_PIXELS = "Albumentations computes other pixels than torchvision"
 # What makes of (H, W, C) what pictures are here.
 _OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 

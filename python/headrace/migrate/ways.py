@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to write in the place of a step in Python, so that it is native."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.migrate.known_dataset import Dataset
+
+# What is the same idea in Albumentations; docs/migrating.md has the arguments.
+_ALBUMENTATIONS = {
+    "Affine": "T.RandomAffine",
+    "CenterCrop": "T.CenterCrop",
+    "ChannelShuffle": "T.RandomChannelPermutation",
+    "CoarseDropout": "T.CoarseDropout",
+    "ColorJitter": "T.ColorJitter",
+    "ElasticTransform": "T.ElasticTransform",
+    "Equalize": "T.RandomEqualize",
+    "GaussNoise": "T.GaussianNoise",
+    "GaussianBlur": "T.GaussianBlur",
+    "GridDistortion": "T.GridDistortion",
+    "GridDropout": "T.GridDropout",
+    "HorizontalFlip": "T.RandomHorizontalFlip",
+    "InvertImg": "T.RandomInvert",
+    "LongestMaxSize": "T.Resize",
+    "Normalize": "T.ToDtype, T.Normalize",
+    "Pad": "T.Pad",
+    "Perspective": "T.RandomPerspective",
+    "Posterize": "T.RandomPosterize",
+    "RandomCrop": "T.RandomCrop",
+    "RandomResizedCrop": "T.RandomResizedCrop",
+    "Resize": "T.Resize",
+    "Rotate": "T.RandomRotation",
+    "SaltAndPepper": "T.SaltAndPepper",
+    "Sharpen": "T.RandomAdjustSharpness",
+    "ShiftScaleRotate": "T.RandomAffine",
+    "SmallestMaxSize": "T.Resize",
+    "Solarize": "T.RandomSolarize",
+    "ToGray": "T.RandomGrayscale",
+    "ToTensorV2": "",
+    "VerticalFlip": "T.RandomVerticalFlip",
+}
+_FROM_FILES = "hr.Loader(hr.records(image=paths, label=labels), [...]) would be native"
+
+
+def way_of_dataset(dataset: Dataset) -> str:
+    """Of one that is asked record by record."""
+    if not dataset.steps:
+        return ""
+    return dataset.way or (_FROM_FILES if dataset.note.startswith("left as it is") else "")
+
+
+def way_of(transform: Any) -> str:
+    """Of an Albumentations Compose, all of whose transforms have their like here; else nothing."""
+    compose = getattr(transform, "transform", transform)
+    inner = getattr(compose, "transforms", None)
+    if not type(compose).__module__.startswith("albumentations.") or not inner:
+        return ""
+    known = [_ALBUMENTATIONS.get(type(each).__name__) for each in inner]
+    if None in known:
+        return ""
+    return f"with [{', '.join(filter(None, known))}] in its place it would be native"
