@@ -40,6 +40,16 @@ def test_evaluation_of_a_folder_is_native_and_equal(pictures: Path) -> None:
     assert loader.report.differences["label"] == 0 < loader.report.differences["image"] < 1e-6
 
 
+class Preset:
+    """As torchvision's reference scripts have them."""
+
+    def __init__(self, transforms: Any) -> None:
+        self.transforms = transforms
+
+    def __call__(self, image: Any) -> Any:
+        return self.transforms(image)
+
+
 def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -> None:
     """As torchvision reads it: pictures of Pillow go in. What has an operator is native."""
     from torchvision.transforms import v2
@@ -51,6 +61,10 @@ def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -
             loader = hr.Loader(pictures, made, batch_size=100)
         assert "Resize(" in repr(loader) and "PILToTensor" not in repr(loader)
         np.testing.assert_array_equal(next(iter(loader)).image, expected)
+    preset = Preset(v2.Compose(inside))
+    loader = hr.Loader(pictures, preset, batch_size=100)
+    assert loader.assembly.pipeline.all_steps()[0].name == "Resize"
+    np.testing.assert_array_equal(next(iter(loader)).image, expected)
     mixed = v2.Compose([v2.Resize((20, 24)), lambda image: image.rotate(90), v2.PILToTensor()])
     expected = torch.stack([image for image, _ in folder(pictures, mixed)])
     with pytest.warns(hr.Warning, match=r"\[.*lambda.*\] runs in Python.*of your own"):

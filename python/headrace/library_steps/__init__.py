@@ -40,10 +40,14 @@ def moves(transform: Any) -> bool:
 
 
 def is_composed(transforms: Any) -> bool:
-    """Whether it is a composition of torchvision's or torch's, in the place of a list."""
+    """Whether it is a composition of torchvision's or torch's, in the place of a list, or an object
+    that holds one as its ``transforms``, as the presets of torchvision's reference scripts do."""
     homes = {"Compose": "torchvision", "Sequential": "torch"}
-    kind = type(transforms)
-    return homes.get(kind.__name__) == kind.__module__.partition(".")[0]
+    for each in (transforms, getattr(transforms, "transforms", None)):
+        kind = type(each)
+        if homes.get(kind.__name__) == kind.__module__.partition(".")[0]:
+            return callable(transforms)
+    return False
 
 
 def native_names(transform: Any) -> list[str]:

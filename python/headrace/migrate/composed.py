@@ -12,31 +12,35 @@ from typing import Any
 from headrace.errors import Error, warn
 from headrace.migrate.originals import value_from_pixels
 from headrace.migrate.transform_list import translate
-from headrace.migrate.translations.registry import Form, opened
+from headrace.migrate.translations.registry import Form, SeveralValues
 from headrace.sources import Source
 
-_TRIED = 8  # records that are looked at for a picture
+_TRIED, _PROBES = 8, 3  # records that are looked at, and pictures that are wanted of them
 _LYING = ("mask", "masks", "boxes", "keypoints", "video")
 
 
 def native_steps(source: Source, transforms: Any) -> Any:
-    """``transforms`` as a list of ours where it is such a composition, else as it is.
+    """``transforms``, which is such a composition or holds one, as a list of ours.
 
-    So it stays over records in which more than one picture would have to move: there a step in
-    Python gets all of them at once (headrace.library_steps).
+    It stays as it is over records in which more than one picture would have to move: there a step
+    in Python gets all of them at once (headrace.library_steps).
     """
-    if isinstance(transforms, (list, tuple)) or opened(transforms) in ([], [transforms]):
-        return transforms
     pictures = [field for field in source.schema if field.is_picture]
     alone = [field.name for field in pictures] == ["image"]
     if not alone or any(str(field.kind) in _LYING for field in source.schema):
         return transforms
-    probe = _first_picture(source)
-    if probe is None:
+    probes = _some_pictures(source)
+    if not probes:
         return transforms
     fixed = -1 not in tuple(pictures[0].shape or (-1,))
     steps = []
-    for part in translate(transforms, Form("pil", "uint8", fixed, [probe])):
+    try:
+        parts = translate(transforms, Form("pil", "uint8", fixed, probes))
+    except SeveralValues:  # two views of a picture are two fields: T.Views
+        return transforms
+    if any(part.casts for part in parts):  # dtypes that no picture has here
+        return transforms
+    for part in parts:
         if not part.native:
             names = ", ".join(part.names)
             warn(f"[{names}] runs in Python, one record at a time: {part.note}")
@@ -44,13 +48,17 @@ def native_steps(source: Source, transforms: Any) -> Any:
     return steps
 
 
-def _first_picture(source: Source) -> Any:
-    """As Pillow has it; None where there is none of bytes."""
-    for number in range(min(len(source), _TRIED)):
+def _some_pictures(source: Source) -> list[Any]:
+    """A few, as Pillow has them; none where they are not of bytes."""
+    out: list[Any] = []
+    last = len(source) - 1
+    for number in dict.fromkeys((0, len(source) // 2, last, *range(min(_TRIED, last)))):
         try:
             pixels = source[number]["image"]
-        except Error:
+        except (Error, IndexError):
             continue  # bad records are for on_error
         if pixels.dtype == "uint8" and pixels.ndim == 3 and pixels.shape[0] in (1, 3, 4):
-            return value_from_pixels(pixels, "pil")
-    return None
+            out.append(value_from_pixels(pixels, "pil"))
+        if len(out) == _PROBES:
+            break
+    return out
