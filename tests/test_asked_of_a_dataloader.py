@@ -221,3 +221,19 @@ def test_a_tensor_dataset_with_own_batched_reads_keeps_them() -> None:
     view = translated(DataLoader(dataset, batch_size=4), check=False).torch()
     assert labels_of(skip_first_batches(view, 1)) == [[4, 5, 6, 7]]
     assert labels_of(DataLoader(dataset, batch_size=4)) == [[3, 2, 1, 0], [7, 6, 5, 4]]
+
+
+def test_a_transform_that_is_set_later_is_not_passed_over() -> None:
+    dataset = Squares()
+    dataset.transform = None  # type: ignore[attr-defined]
+    view = translated(DataLoader(dataset, batch_size=4), trace=False).torch()
+    view.dataset.transform = print
+    assert len(labels_of(view)) == 6, "one that is asked for its records transforms them itself"
+
+    images = TensorDataset(torch.zeros(6, 3), torch.arange(6))
+    images.transform = None
+    view = translated(DataLoader(Subset(images, range(5)), batch_size=4)).torch()
+    assert len(labels_of(view)) == 2
+    view.dataset.dataset.transform = print
+    with pytest.raises(hr.ConfigError, match=r"HR0836.*TensorDataset\.transform is print now"):
+        labels_of(view)

@@ -126,7 +126,7 @@ def from_dataloader(
     loader.node = dataset.node
     loader.casts = parts.casts
     batching.give_to(loader, dataset, steps, check)
-    loader.take_after(dataloader, given)
+    loader.take_after(dataloader, given, asks=bool(dataset.steps))
     if verbose:
         print(report)
     return loader

@@ -15,6 +15,7 @@ from headrace.migrate.nesting import Node
 from headrace.migrate.order import batches_of
 from headrace.migrate.report import Report
 from headrace.migrate.samplers import Followed
+from headrace.migrate.unchanged import Unchanged
 
 
 class MigratedLoader(Loader):
@@ -29,9 +30,11 @@ class MigratedLoader(Loader):
     casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
     collated: Collated | None = None  # what makes its torch batches; None: they are its fields
 
-    def take_after(self, dataloader: Any, given: Any) -> None:
-        """Which DataLoader it stands for. given: what is around it."""
+    def take_after(self, dataloader: Any, given: Any, asks: bool) -> None:
+        """Which DataLoader it stands for. given: what is around it. asks: whether the dataset is
+        asked for its records, and so transforms them itself."""
         self._given = given
+        self._unchanged = None if asks else Unchanged(dataloader.dataset)
         batches = batches_of(dataloader)
         self.original = dataloader
         self._followed = Followed(dataloader.sampler if batches is None else batches)
@@ -43,6 +46,8 @@ class MigratedLoader(Loader):
 
     def iterate_as(self, form: Form) -> Iterator[Any]:
         """``iter`` of a view: batches in its form."""
+        if self._unchanged is not None:
+            self._unchanged.check()
         self._follow()
         form.casts = self.casts
         return super().iterate_as(self._nested(form))

@@ -9,7 +9,6 @@ both.
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import random
 import threading
@@ -102,6 +101,8 @@ class Asked(Sampling):
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         del shuffle
+        import hashlib  # as late as it is needed: importing headrace should be quick
+
         sizes = [] if not self.batches or self.batch_size else self.sizes
         about: list[Any] = [
             [type(each).__qualname__ for each in chain_of(self.sampler)],
