@@ -66,6 +66,7 @@ struct DeviceHandle {
 
 struct SamplerHandle {
   SamplerPtr sampler;
+  int64_t records;  // that a source must have at least: one more than the largest index
 };
 
 // An uninitialized dense array.
@@ -75,6 +76,10 @@ Array make_array(DType dtype, Shape shape);
 TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
+
+// The index that Python gave, of `size` things called `what`. The engine believes its callers, so
+// every index that crosses is checked here. Throws nb::index_error.
+int64_t checked_index(int64_t index, int64_t size, std::string_view what);
 
 // One field of a record that was read; pictures as they are stored.
 nb::object value_of(const Field& field, const FieldData& data);

@@ -246,6 +246,9 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
                  const std::vector<std::string>& dropped, const NamedValues& given,
                  const SamplerHandle* sampler, const DeviceHandle* device, nb::object warn) {
   LoaderOptions options = options_from_dict(given);
+  if (sampler && sampler->records > 0) {
+    checked_index(sampler->records - 1, source.source->size(), "record");
+  }
   if (sampler) options.sampler = sampler->sampler;
   if (device) options.device = device->device;
   // shared: std::function wants to be copied.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samplers: the engine's, by their factories.
 
+#include <algorithm>
+
 #include "bindings/bindings.h"
 #include "headrace/sampling/asked.h"
 #include "headrace/sampling/buckets.h"
@@ -15,16 +17,25 @@ const ErrorCode kSamplerFailed{
     "An order that a sampler in Python decides is asked for before each epoch. The sampler raised "
     "the exception that is in the message."};
 
-// The callable takes (seed, epoch) and returns record indices. Any thread may ask it.
-SamplerHandle asked_in_python(nb::object ask, int64_t positions, std::vector<int64_t> batch_sizes,
-                              uint64_t fingerprint, std::string description) {
+void check_positive(int64_t number, const char* what) {
+  if (number < 1) throw nb::value_error((std::string(what) + " must be positive").c_str());
+}
+
+// The callable takes (seed, epoch) and returns record indices, below `records`. Any thread may ask
+// it.
+SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions,
+                              std::vector<int64_t> batch_sizes, uint64_t fingerprint,
+                              std::string description) {
   // shared: std::function wants to be copied.
   auto callable = std::make_shared<OwnedObject>(std::move(ask));
-  const auto indices = [callable](uint64_t seed, uint64_t epoch) {
+  for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
+  const auto indices = [callable, records](uint64_t seed, uint64_t epoch) {
     stay_away_at_exit();
     nb::gil_scoped_acquire gil;
     try {
-      return nb::cast<std::vector<int64_t>>(callable->get()(seed, epoch));
+      auto out = nb::cast<std::vector<int64_t>>(callable->get()(seed, epoch));
+      for (const int64_t index : out) checked_index(index, records, "record");
+      return out;
     } catch (const std::exception& failure) {
       rethrow_keyboard_interrupt(failure);
       if (std::optional<Error> known = error_from_exception(failure)) {
@@ -37,7 +48,30 @@ SamplerHandle asked_in_python(nb::object ask, int64_t positions, std::vector<int
                  .positions = positions,
                  .batch_sizes = std::move(batch_sizes),
                  .fingerprint = fingerprint,
-                 .description = std::move(description)})};
+                 .description = std::move(description)}),
+          records};
+}
+
+int64_t checked_records(int64_t records) {
+  if (records < 0) throw nb::value_error("the number of records must not be negative");
+  return records;
+}
+
+SamplerHandle blocks_of(std::vector<int64_t> ends, int64_t window) {
+  check_positive(window, "window");
+  if (!std::ranges::is_sorted(ends) || (!ends.empty() && ends.front() < 0)) {
+    throw nb::value_error("block_ends must grow from 0 on");
+  }
+  const int64_t records = ends.empty() ? 0 : ends.back();
+  return {shuffled_blocks(std::move(ends), window), records};
+}
+
+SamplerHandle given_indices(std::vector<int64_t> indices, bool shuffle) {
+  int64_t records = 0;
+  for (const int64_t index : indices) {
+    records = std::max(records, checked_index(index, INT64_MAX, "record") + 1);
+  }
+  return {from_indices(std::move(indices), shuffle), records};
 }
 
 }  // namespace
@@ -48,59 +82,57 @@ void bind_sampling(nb::module_& module) {
       .def(
           "index",
           [](const SamplerHandle& self, uint64_t seed, uint64_t epoch, int64_t position) {
-            return self.sampler->index(seed, epoch, position);
+            return self.sampler->index(seed, epoch,
+                                       checked_index(position, self.sampler->size(), "position"));
           },
           nb::arg("seed"), nb::arg("epoch"), nb::arg("position"))
       .def_prop_ro("description",
                    [](const SamplerHandle& self) { return self.sampler->description(); });
   nb::module_ made = module;
   made.def(
-      "sequential", [](int64_t records) { return SamplerHandle{sequential(records)}; },
+      "sequential",
+      [](int64_t records) { return SamplerHandle{sequential(checked_records(records)), records}; },
       nb::arg("records"));
   made.def(
-      "shuffled", [](int64_t records) { return SamplerHandle{shuffled(records)}; },
+      "shuffled",
+      [](int64_t records) { return SamplerHandle{shuffled(checked_records(records)), records}; },
       nb::arg("records"));
-  made.def(
-      "shuffled_blocks",
-      [](std::vector<int64_t> block_ends, int64_t window) {
-        if (window < 1) throw nb::value_error("window must be positive");
-        return SamplerHandle{shuffled_blocks(std::move(block_ends), window)};
-      },
-      nb::arg("block_ends"), nb::arg("window"));
-  made.def(
-      "from_indices",
-      [](std::vector<int64_t> indices, bool shuffle) {
-        return SamplerHandle{from_indices(std::move(indices), shuffle)};
-      },
-      nb::arg("indices"), nb::arg("shuffle"));
+  made.def("shuffled_blocks", &blocks_of, nb::arg("block_ends"), nb::arg("window"));
+  made.def("from_indices", &given_indices, nb::arg("indices"), nb::arg("shuffle"));
   made.def(
       "weighted",
       [](const std::vector<double>& weights, int64_t draws) {
-        return SamplerHandle{weighted(weights, draws)};
+        return SamplerHandle{weighted(weights, draws), std::ssize(weights)};
       },
       nb::arg("weights"), nb::arg("draws"));
   made.def(
       "buckets",
       [](std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
-        if (batch < 1 || pool < 1) throw nb::value_error("batch and pool must be positive");
-        return SamplerHandle{buckets(std::move(lengths), batch, pool)};
+        check_positive(batch, "batch");
+        check_positive(pool, "pool");
+        const int64_t records = std::ssize(lengths);
+        return SamplerHandle{buckets(std::move(lengths), batch, pool), records};
       },
       nb::arg("lengths"), nb::arg("batch"), nb::arg("pool"));
   made.def(
       "within_budget",
       [](std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets, int64_t parts) {
-        if (budget < 1 || most_buckets < 1) throw nb::value_error("budget must be positive");
-        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets, parts)};
+        check_positive(budget, "budget");
+        check_positive(most_buckets, "most_buckets");
+        check_positive(parts, "parts");
+        const int64_t records = std::ssize(lengths);
+        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets, parts),
+                             records};
       },
       nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"), nb::arg("parts"));
   made.def(
-      "asked", &asked_in_python, nb::arg("ask"), nb::arg("positions"), nb::arg("batch_sizes"),
-      nb::arg("fingerprint"), nb::arg("description"),
+      "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
+      nb::arg("batch_sizes"), nb::arg("fingerprint"), nb::arg("description"),
       "An order that ask(seed, epoch) gives as a list of record indices, one epoch at a time.");
   made.def(
       "balanced",
       [](const std::vector<int64_t>& labels, int64_t draws) {
-        return SamplerHandle{balanced(labels, draws)};
+        return SamplerHandle{balanced(labels, draws), std::ssize(labels)};
       },
       nb::arg("labels"), nb::arg("draws"));
 }

@@ -26,9 +26,14 @@ SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle pro
   return {open_source(path, given, report)};
 }
 
+int64_t checked_record(const SourceHandle& self, int64_t index) {
+  return checked_index(index, self.source->size(), "record");
+}
+
 // The fields of one record, or the one of this name, pictures as they are stored.
 nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view only) {
   const Source& source = *self.source;
+  checked_record(self, index);
   std::vector<bool> wanted;
   for (const Field& field : source.schema()) wanted.push_back(only.empty() || field.name == only);
   RecordData record;
@@ -167,6 +172,13 @@ Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::han
 
 }  // namespace
 
+int64_t checked_index(int64_t index, int64_t size, std::string_view what) {
+  if (index >= 0 && index < size) return index;
+  const std::string text = std::string(what) + " " + std::to_string(index) + " of " +
+                           std::to_string(size) + ": indices go from 0 to the number less one";
+  throw nb::index_error(text.c_str());
+}
+
 nb::object value_of(const Field& field, const FieldData& data) {
   if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty() &&
       !is_string(field.kind))
@@ -244,13 +256,13 @@ void bind_source(nb::module_& module) {
       .def(
           "key",
           [](const SourceHandle& self, int64_t index) {
-            return str_from_bytes(self.source->key(index));
+            return str_from_bytes(self.source->key(checked_record(self, index)));
           },
           nb::arg("index"))
       .def(
           "file",
           [](const SourceHandle& self, int64_t index) {
-            return str_from_bytes(self.source->where(index).file);
+            return str_from_bytes(self.source->where(checked_record(self, index)).file);
           },
           nb::arg("index"), "The file that the record lies in, where it lies in one.")
       .def(

@@ -115,6 +115,7 @@ class Asked(Sampling):
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).digest()
         return _core.asked(
             lambda seed, epoch: as_indices(self(seed, epoch), len(source)).tolist(),
+            len(source),
             len(self.first),
             sizes,
             int.from_bytes(digest, "little"),

@@ -53,6 +53,19 @@ class Source:
         if isinstance(index, slice):
             numbers = list(range(len(self))[index])
             return Source(_core.subset(self.engine, numbers), made_of=[self])
+        number = self._number(index)
+        stored = self.engine.read(number)
+        record = {}
+        for field in self.schema:
+            value = _delivered(field, stored[field.name])
+            if field.kind == "audio" and field.encoded:
+                value, record[f"{field.name}_rate"] = value
+            record[field.name] = value
+        record.setdefault("key", self.engine.key(number))
+        return record
+
+    def _number(self, index: int) -> int:
+        """A record's number from 0 on; negative ones count from the end."""
         try:
             index = operator.index(index)
         except TypeError:
@@ -63,15 +76,7 @@ class Source:
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"record {index} of a source of {len(self)} records")
-        stored = self.engine.read(number)
-        record = {}
-        for field in self.schema:
-            value = _delivered(field, stored[field.name])
-            if field.kind == "audio" and field.encoded:
-                value, record[f"{field.name}_rate"] = value
-            record[field.name] = value
-        record.setdefault("key", self.key(number))
-        return record
+        return number
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self[i] for i in range(len(self)))
@@ -137,8 +142,11 @@ class Source:
         return Source(engine, self.path, made_of=[self])
 
     def key(self, index: int) -> str:
-        """What names the record for a person: a path, a member."""
-        return self.engine.key(index)
+        """What names the record for a person: a path, a member.
+
+        index: negative ones count from the end. IndexError where there is no such record.
+        """
+        return self.engine.key(self._number(index))
 
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """All values of an integer field, without reading a picture."""

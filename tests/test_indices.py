@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: no index that crosses to the engine reads anything but what it names."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace.charts.png import png_from_pixels
+
+import headrace as hr
+from headrace import _core
+
+FAR = (-1, 2**40, -(2**62), 2**62)
+Calls = dict[str, tuple[Callable[[int], Any], int]]  # "Class.method(index)": call, its length
+
+
+def folder(path: Path) -> Path:
+    for i in range(4):
+        place = path / "pictures" / "ab"[i % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{i}.png").write_bytes(png_from_pixels(np.full((3, 4, 4), i, np.uint8)))
+    return path / "pictures"
+
+
+def list_file(path: Path) -> Path:
+    lines = (f"{file.relative_to(path)},x\n" for file in sorted(folder(path).rglob("*.png")))
+    (path / "list.csv").write_text("".join(lines))
+    return path / "list.csv"
+
+
+def converted(to: str, suffix: str) -> Callable[[Path], Path]:
+    def write(path: Path) -> Path:
+        hr.convert(folder(path), path / f"out{suffix}", to=to)
+        return path / f"out{suffix}"
+
+    return write
+
+
+def packed(path: Path) -> Path:
+    hr.pack(folder(path), path / "out.hrpack")
+    return path / "out.hrpack"
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "folder": folder,
+    "list": list_file,
+    "pack": packed,
+    "tar": converted("tar", ".tar"),
+    "tfrecord": converted("tfrecord", ".tfrecord"),
+    "recordio": converted("recordio", ".rec"),
+    "records": lambda path: hr.records(label=[0, 1, 2, 3]),
+    "python": lambda path: [{"label": i} for i in range(4)],
+    "subset": lambda path: hr.subset(hr.open(folder(path)), [3, 2, 1, 0]),
+    "concat": lambda path: hr.concat(folder(path), folder(path)),
+    "mix": lambda path: hr.mix(folder(path), folder(path)),
+    "join": lambda path: hr.join(
+        folder(path), folder(path), rename={"image": "other", "label": "right"}
+    ),
+}
+
+
+@pytest.fixture(params=SOURCES)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> hr.Source:
+    return hr.open(SOURCES[request.param](tmp_path))
+
+
+def refused(call: Callable[[int], Any], index: int) -> None:
+    with pytest.raises(IndexError) as caught:
+        call(index)
+    assert "basic_string" not in str(caught.value) and "vector" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["key", "file", "read"])
+def test_records_of_the_engines_sources(source: hr.Source, method: str) -> None:
+    call = getattr(source.engine, method)
+    call(len(source) - 1)
+    for index in (*FAR, len(source)):
+        refused(call, index)
+
+
+def test_the_last_record_is_named_from_the_end_as_a_list_does(source: hr.Source) -> None:
+    assert source.key(-1) == source.key(len(source) - 1)
+    assert source.key(-len(source)) == source.key(0)
+    for index in (-len(source) - 1, len(source), *FAR[1:]):
+        refused(source.key, index)
+        refused(source.__getitem__, index)
+    with pytest.raises(TypeError):
+        source.key("0")  # type: ignore[arg-type]
+
+
+SAMPLERS = {
+    "sequential": lambda: _core.sequential(5),
+    "shuffled": lambda: _core.shuffled(5),
+    "shuffled_blocks": lambda: _core.shuffled_blocks([2, 5], 1),
+    "from_indices": lambda: _core.from_indices([1, 2, 3], True),
+    "weighted": lambda: _core.weighted([1.0, 2.0], 5),
+    "buckets": lambda: _core.buckets([1, 2, 3, 4], 2, 4),
+    "within_budget": lambda: _core.within_budget([1, 2, 3, 4], 4, 2, 1),
+    "balanced": lambda: _core.balanced([0, 0, 1], 5),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_positions_of_samplers(name: str) -> None:
+    sampler = SAMPLERS[name]()
+    sampler.index(0, 0, len(sampler) - 1)
+    for position in (*FAR, len(sampler)):
+        refused(lambda at: sampler.index(0, 0, at), position)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _core.sequential,
+        _core.shuffled,
+        lambda n: _core.weighted([1.0], n),
+        lambda n: _core.balanced([0, 1], n),
+        lambda n: _core.from_indices([n], False),
+        lambda n: _core.shuffled_blocks([n], 1),
+        lambda n: _core.shuffled_blocks([5, n], 1),
+        lambda n: _core.within_budget([1, 2], 4, 2, n),
+    ],
+)
+@pytest.mark.parametrize("number", [-1, -(2**62)])
+def test_numbers_of_records_are_not_negative(make: Callable[[int], Any], number: int) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        make(number)
+
+
+def loader(source: Any, **given: Any) -> hr.Loader:
+    return hr.Loader(source, batch_size=2, fields=("label",), **given)
+
+
+def test_batches_of_loaders(tmp_path: Path) -> None:
+    run = loader(folder(tmp_path))
+    engine = run._assembly.engine()
+    for index in (*FAR, len(run)):
+        for call in (lambda at: run.batch(0, at), lambda at: engine.batch(0, at)):
+            with pytest.raises((IndexError, hr.ConfigError)):
+                call(index)
+        with pytest.raises((IndexError, hr.ConfigError)):
+            engine.indices(0, index)
+    for epoch in (-1, -(2**62)):
+        with pytest.raises((IndexError, hr.ConfigError)):
+            engine.batch(epoch, 0)
+        with pytest.raises((IndexError, hr.ConfigError)):
+            engine.indices(epoch, 0)
+        with pytest.raises((IndexError, hr.ConfigError)):
+            engine.set_epoch(epoch)
+
+
+def test_an_order_of_indices_that_the_source_has_not_is_refused(tmp_path: Path) -> None:
+    for index in (*FAR, 4):
+        with pytest.raises((hr.ConfigError, IndexError, ValueError)):
+            next(iter(loader(folder(tmp_path), sampler=_core.from_indices([0, index], False))))
+        with pytest.raises(hr.ConfigError):
+            _core.subset(hr.open(folder(tmp_path)).engine, [index])
+
+
+def test_fields_and_orders_of_record_streams(tmp_path: Path) -> None:
+    engine = hr.open(folder(tmp_path)).engine
+    for index in (*FAR, 4):
+        with pytest.raises(IndexError):
+            _core.RecordStream(engine, np.array([index]), 1, 1, 1)
+    stream = _core.RecordStream(engine, np.arange(4), 2, 1, 1)
+    stream.start()
+    batch = stream.next()
+    assert batch is not None and batch.values(0)
+    for field in (*FAR, len(engine.schema)):
+        for call in (batch.values, batch.views):
+            with pytest.raises((IndexError, TypeError)):
+                call(field)
+
+
+# Those that the tests above call, and numbers that are no index.
+SWEPT = {
+    "Source": {"key(index)", "file(index)", "read(index)"},
+    "Sampler": {"index(seed)", "index(epoch)", "index(position)"},
+    "Loader": {"batch(epoch)", "batch(index)", "indices(epoch)", "indices(index)"}
+    | {"set_epoch(epoch)"},
+    "StoredBatch": {"values(field)", "views(field)"},
+    "RecordStream": {"__init__(batch_size)", "__init__(threads)", "__init__(depth)"},
+    "Prefetcher": {"__init__(depth)", "__init__(staging_limit)"},
+    "MemoryVolume": {"__init__(short_every)", "__init__(error_every)"},
+}
+
+
+def test_no_method_that_takes_a_number_is_missing_above() -> None:
+    spec = importlib.util.find_spec("headrace._core")
+    assert spec is not None and spec.origin is not None
+    stub = Path(spec.origin).with_name("_core.pyi").read_text()
+    found: dict[str, set[str]] = {}
+    for cls, body in re.findall(r"^class (\w+).*?:\n((?: .*\n|\n)+)", stub, re.M):
+        for name, arguments in re.findall(r"^    def (\w+)\(self,? ?(.*?)\) ->", body, re.M):
+            for argument in re.findall(r"(\w+): int\b", arguments):
+                found.setdefault(cls, set()).add(f"{name}({argument})")
+    assert found == SWEPT
