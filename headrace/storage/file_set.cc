@@ -36,10 +36,18 @@ FileSet::FileSet(std::vector<std::string> paths, size_t most_open)
     identities_.push_back(*identity);
     answers_later_ |= headrace::answers_later(path);
   }
+  closes_ = paths_.size() > most_open_ || !IdleFiles::of_process().reserve(paths_.size());
+  if (closes_) IdleFiles::of_process().add(this);
 }
 
 FileSet::~FileSet() {
+  if (closes_) {
+    while (close_one()) IdleFiles::of_process().closed();
+    IdleFiles::of_process().remove(this);
+    return;
+  }
   for (size_t i = 0; i < paths_.size(); ++i) delete slots_[i].file.load();
+  IdleFiles::of_process().release(paths_.size());
 }
 
 uint64_t FileSet::total_bytes() const {
@@ -53,13 +61,12 @@ Result<void> FileSet::with_open(size_t file, const Call& call) const {
   Slot& slot = slots_[file];
   // Where all may stay open none is ever closed, and counting users would only be one more thing
   // that threads pass to and fro.
-  const bool closes = paths_.size() > most_open_;
   for (;;) {
-    if (const File* opened = closes ? nullptr : slot.file.load()) return call(*opened);
-    if (closes) {
+    if (const File* opened = closes_ ? nullptr : slot.file.load()) return call(*opened);
+    if (closes_) {
       const Use use(slot);
       if (const File* opened = use.file()) {
-        slot.last_used = ++clock_;
+        slot.last_used = IdleFiles::tick();
         return call(*opened);
       }
     }
@@ -83,21 +90,31 @@ void FileSet::will_read(size_t file, uint64_t offset, uint64_t bytes) const {
   });
 }
 
+// No lock is held while a file is opened: that may wait, and try again after a pause.
 Result<void> FileSet::open(size_t file) const {
   Slot& slot = slots_[file];
-  MutexLock lock(mutex_);
   if (slot.file.load()) return {};
+  if (closes_) {
+    if (open_ >= most_open_ && close_one()) IdleFiles::of_process().closed();
+    IdleFiles::of_process().opening();
+  }
   Result<File> opened = File::open(paths_[file], &identities_[file]);
+  const File* nothing = nullptr;
+  if (opened) {
+    auto held = std::make_unique<const File>(std::move(*opened));
+    slot.last_used = IdleFiles::tick();
+    if (slot.file.compare_exchange_strong(nothing, held.get())) {
+      (void)held.release();
+      ++open_;
+      return {};
+    }  // another thread was first
+  }
+  if (closes_) IdleFiles::of_process().closed();
   if (!opened) return std::move(opened.error());
-  if (open_ >= most_open_) close_one();
-  slot.last_used = ++clock_;
-  slot.file = new File(std::move(*opened));
-  ++open_;
   return {};
 }
 
-// The file that was not used for longest. Where all are in use, one more than wanted stays open.
-void FileSet::close_one() const {
+FileSet::Slot* FileSet::oldest_slot() const {
   Slot* oldest = nullptr;
   for (size_t i = 0; i < paths_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -106,11 +123,25 @@ void FileSet::close_one() const {
       oldest = &slot;
     }
   }
+  return oldest;
+}
+
+uint64_t FileSet::oldest() const {
+  const Slot* slot = open_ > 0 ? oldest_slot() : nullptr;
+  return slot ? slot->last_used.load() : IdleFiles::kNone;
+}
+
+// The file that was not used for longest. Where all are in use, one more than wanted stays open.
+bool FileSet::close_one() const {
+  Slot* oldest = oldest_slot();
   int64_t nobody = 0;
-  if (!oldest || !oldest->users.compare_exchange_strong(nobody, kClosing)) return;
-  delete oldest->file.exchange(nullptr);
+  if (!oldest || !oldest->users.compare_exchange_strong(nobody, kClosing)) return false;
+  const File* closed = oldest->file.exchange(nullptr);
   oldest->users.fetch_sub(kClosing);
+  if (!closed) return false;  // another thread closed it
+  delete closed;
   --open_;
+  return true;
 }
 
 }  // namespace headrace

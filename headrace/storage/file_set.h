@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one container: opened when they are first read, closed again when too many are open.
+// The files of one container: opened when they are first read, closed again when too many are open,
+// in this set or in the process (idle_files.h).
 //
 // Each file is remembered as it was when the set was made. One that was replaced or changed since
 // gives a data error (HR0208) instead of bytes that belong elsewhere. Const members may be called
@@ -13,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "headrace/base/mutex.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/idle_files.h"
 
 namespace headrace {
 
 class CopiesInUse;
 
-class FileSet {
+class FileSet final : private IdleFiles::Owner {
  public:
   static constexpr size_t kMostOpen = 256;
 
@@ -28,7 +29,7 @@ class FileSet {
   explicit FileSet(std::vector<std::string> paths, size_t most_open = kMostOpen);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
-  ~FileSet();
+  ~FileSet() override;
 
   size_t size() const { return paths_.size(); }
   const std::string& path(size_t file) const { return paths_[file]; }
@@ -65,18 +66,20 @@ class FileSet {
   class Use;
   template <class Call>
   Result<void> with_open(size_t file, const Call& call) const;
-  Result<void> open(size_t file) const EXCLUDES_LOCK(mutex_);
-  void close_one() const REQUIRES_LOCK(mutex_);
+  Result<void> open(size_t file) const;
+  Slot* oldest_slot() const;
+  uint64_t oldest() const override;
+  bool close_oldest() override { return close_one(); }
+  bool close_one() const;
 
   std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
   std::shared_ptr<const CopiesInUse> copies_;
   size_t most_open_;
   bool answers_later_ = false;
+  bool closes_ = true;  // false: all of them may stay open for good
   std::unique_ptr<Slot[]> slots_;
-  mutable std::atomic<uint64_t> clock_{0};
-  mutable Mutex mutex_;
-  mutable size_t open_ GUARDED_BY(mutex_) = 0;
+  mutable std::atomic<size_t> open_{0};
 };
 
 }  // namespace headrace

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "headrace/storage/file_times.h"
+#include "headrace/storage/idle_files.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -26,6 +27,10 @@ bool wait_for_next(Tries& tries, int error_number, const FileCalls& calls) {
   if (milliseconds < 0) return false;
   calls.pause(milliseconds);
   return true;
+}
+
+bool has_no_descriptor(int error_number) {
+  return error_number == EMFILE || error_number == ENFILE;
 }
 
 // An open descriptor that closes itself.
@@ -69,6 +74,7 @@ Result<Opened> open_regular(const std::string& path, const FileCalls& calls) {
     struct stat status{};
     if (file.number() < 0 || calls.stat(file.number(), &status) != 0) {
       const int error_number = errno;
+      if (has_no_descriptor(error_number) && IdleFiles::of_process().close_one()) continue;
       if (wait_for_next(tries, error_number, calls)) continue;
       return storage_error(error_number, "open", path);
     }
@@ -247,7 +253,10 @@ Result<PathStatus> LocalFiles::look_at(const std::string& path) const {
 }
 
 Result<PathStatus> LocalFiles::list(const std::string& path, const EachEntry& each) const {
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.empty() ? "." : path.c_str()));
+  std::unique_ptr<DIR, CloseFolder> folder;
+  do {
+    folder.reset(::opendir(path.empty() ? "." : path.c_str()));
+  } while (!folder && has_no_descriptor(errno) && IdleFiles::of_process().close_one());
   struct stat status{};
   if (!folder || ::fstat(::dirfd(folder.get()), &status) != 0) return cannot_list(errno, path);
   for (;;) {
