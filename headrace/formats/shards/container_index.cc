@@ -37,7 +37,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRCONTNR";
-constexpr uint64_t kVersion = 3;
+constexpr uint64_t kVersion = 4;
 constexpr size_t kChecksumEnd = 20;
 // Looking through a small container is quicker than it is worth a file in the cache.
 constexpr int64_t kWorthKeeping = 1000;

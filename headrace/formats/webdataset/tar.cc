@@ -16,8 +16,9 @@ const ErrorCode kDamaged{
     "HR0464", ErrorKind::kData, "damaged tar archive",
     "A header of the archive makes no sense, or a member is longer than what is left of the file: "
     "it was cut off or changed, or a writer was killed. Members before that place are used; what "
-    "follows is one bad record. Copy or make the archive again; `tar tf` tells whether other "
-    "programs can read it."};
+    "follows is one bad record. Bytes that follow the end of the archive are refused when it is opened: "
+    "tar stops there, and of archives joined with cat would read the first one. Copy or make the "
+    "archive again; `tar tf` tells whether other programs can read it."};
 
 const ErrorCode kNotRead{
     "HR0465", ErrorKind::kUnsupported, "part of tar that is not read",
@@ -223,6 +224,27 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   out.end = std::min(out.data + padded(out.bytes), input_.size());
   at_ = out.data + padded(out.bytes);
   return true;
+}
+
+Result<void> TarWalker::check_end() {
+  for (uint64_t at = at_; has_end_ && at < input_.size();) {
+    const size_t count = std::min<uint64_t>(TarInput::kMost, input_.size() - at);
+    Result<std::span<const uint8_t>> bytes = input_.at(at, count);
+    if (!bytes) return std::move(bytes.error());
+    if (is_zero(*bytes)) {
+      at += count;
+      continue;
+    }
+    const auto first = std::ranges::find_if(*bytes, [](uint8_t byte) { return byte != 0; });
+    at += static_cast<uint64_t>(first - bytes->begin());
+    Error error = damaged("more bytes follow the end of the archive", at);
+    error.hint =
+        "archives joined with cat: join them with `tar -A -f a.tar b.tar`, or keep them "
+        "apart; other bytes: `truncate -s " +
+        std::to_string(at_ + 2 * kTarBlock) + "`";
+    return error;
+  }
+  return {};
 }
 
 // GNU's long names and POSIX's extended headers: data that tells of the next member.

@@ -67,6 +67,9 @@ class TarWalker {
   // After the last member: whether zeros ended the archive, or it was over. Without them it may
   // have been cut off between two members; GNU tar and Python's tarfile read it all the same.
   bool has_end() const { return has_end_; }
+  // After the last member: HR0464 where bytes other than zero follow the end of the archive, as in
+  // archives that were put together with cat. Whoever stopped there would read a part of them.
+  Result<void> check_end();
 
  private:
   Result<bool> step(TarMember& out, bool& extended);
@@ -79,7 +82,7 @@ class TarWalker {
 
   TarInput& input_;
   uint64_t at_;
-  bool has_end_ = false;
+  bool has_end_ = false;  // then it is at at_
   // What headers before the member's own have said of it.
   std::optional<std::string> long_name_;
   std::optional<uint64_t> pax_size_;

@@ -205,5 +205,28 @@ TEST(Tar, CutOffOrChangedAnywhereEnds) {
   }
 }
 
+Result<void> end_of(const std::string& archive) {
+  TarInput input(
+      std::span<const uint8_t>(reinterpret_cast<const uint8_t*>(archive.data()), archive.size()));
+  TarWalker walker(input);
+  for (TarMember member; *walker.next(member);) {
+  }
+  return walker.check_end();
+}
+
+TEST(Tar, BytesAfterTheEndAreRefusedWhereverTheyLie) {
+  const std::string member = tar_header("a.jpg", 0), end(1024, '\0');
+  EXPECT_TRUE(end_of(member));
+  EXPECT_TRUE(end_of(member + end));
+  EXPECT_TRUE(end_of(member + end + std::string(size_t{3} << 20, '\0')));
+  for (const size_t zeros : {size_t{0}, size_t{9216}, size_t{2} << 20}) {
+    const Result<void> joined = end_of(member + end + std::string(zeros, '\0') + member + end);
+    ASSERT_FALSE(joined);
+    EXPECT_EQ(joined.error().code->id, "HR0464");
+    EXPECT_EQ(joined.error().where.offset, static_cast<int64_t>(1536 + zeros));
+  }
+  EXPECT_FALSE(end_of(member + end + "signature"));
+}
+
 }  // namespace
 }  // namespace headrace

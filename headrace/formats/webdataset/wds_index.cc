@@ -200,9 +200,11 @@ class Comparison {
     for (TarMember member;;) {
       const Result<bool> more = walker.next(member);
       if (!more) return "what lies after its last member makes no sense";
-      if (!*more) return {};
+      if (!*more) break;
       if (Why why = pass(member)) return why;
     }
+    if (!walker.check_end()) return "more bytes follow the end of the archive";
+    return {};
   }
 
   TarInput& tar_;

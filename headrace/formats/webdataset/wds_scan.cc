@@ -40,6 +40,10 @@ class Scan {
       if (member.begin >= reported + kReportEveryMembers) passed(reported = member.begin);
       add(member);
     }
+    if (Result<void> end = walker.check_end(); !end) {
+      end.error().where.file = file_.path();
+      return end;
+    }
     const Error* cut = files_.damage_of(file_.path());
     if (!cut && !walker.has_end()) count_without_end(out_.tallies);
     const uint64_t begin = cut ? begin_of_damage(file_.size(), {}) : 0;
