@@ -83,6 +83,15 @@ enum class ParamType {
   kSource,      // a dataset, all of whose records the operator may take
 };
 
+// What the value of a format's parameter decides. A new parameter decides what records are, until
+// it says otherwise.
+enum class Decides : uint8_t {
+  kRecords,      // what a record is: open_source() adds it to the fingerprint
+  kFingerprint,  // the same, and the format's own fingerprint changes with it
+  kReading,      // how the same records are read
+  kPlace,        // where the files are: a path, which open_source() makes absolute
+};
+
 struct Param {
   std::string_view name;
   ParamType type;
@@ -94,6 +103,7 @@ struct Param {
   std::vector<std::string_view> choices = {};  // for kString, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
   bool or_none = false;                        // None may be given, although it is not the default
+  Decides decides = Decides::kRecords;         // of formats
 };
 
 // Arguments after validation: every declared name is there, of its declared type (or None where

@@ -65,7 +65,8 @@ Param classes_param() {
           .type = ParamType::kStrings,
           .doc =
               "The class names in the order of their numbers, for example those of the training "
-              "set. None: those found, sorted."};
+              "set. None: those found, sorted.",
+          .decides = Decides::kFingerprint};
 }
 
 std::optional<ClassList> classes_argument(const Arguments& arguments) {

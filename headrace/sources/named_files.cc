@@ -81,7 +81,8 @@ Param outside_param() {
           .doc =
               "Read files whose names are absolute or have '..' in them, too: of datasets that "
               "you trust.",
-          .fallback = false};
+          .fallback = false,
+          .decides = Decides::kReading};
 }
 
 void refuse_outside(const NameList& names, const std::string& file) {

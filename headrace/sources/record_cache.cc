@@ -146,14 +146,13 @@ RecordCache::Counts RecordCache::counts() const {
 
 std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::vector<bool>& wanted,
                                              size_t limit) {
-  using Key = std::tuple<uint64_t, int64_t, std::string, std::vector<bool>>;
+  using Key = std::tuple<std::string, int64_t, std::vector<bool>>;
   static Mutex mutex;
   static std::map<Key, std::weak_ptr<RecordCache>>& known =
       *new std::map<Key, std::weak_ptr<RecordCache>>;
   MutexLock lock(mutex);
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  // The root, because the fingerprint is the same for a copy of the dataset elsewhere.
-  auto& place = known[{source.fingerprint(), source.size(), source.description(), wanted}];
+  auto& place = known[{source.identity(), source.size(), wanted}];
   std::shared_ptr<RecordCache> cache = place.lock();
   if (cache) {
     cache->allow(limit);
@@ -170,6 +169,8 @@ class CachedSource final : public SourceAround {
  public:
   CachedSource(SourcePtr source, std::shared_ptr<RecordCache> cache)
       : SourceAround(std::move(source)), cache_(std::move(cache)) {}
+
+  std::string identity() const override { return inner()->identity(); }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {

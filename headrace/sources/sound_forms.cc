@@ -12,16 +12,13 @@
 namespace headrace {
 namespace {
 
-// Fingerprints do not say where a folder lies.
 struct Key {
-  uint64_t fingerprint;
-  int64_t records;
-  std::string root, field;
+  std::string identity, field;
   bool operator==(const Key&) const = default;
 };
 
 Key key_of(const Source& source, size_t field) {
-  return {source.fingerprint(), source.size(), source.root(), source.schema()[field].name};
+  return {source.identity(), source.schema()[field].name};
 }
 
 class KnownForms {

@@ -37,6 +37,9 @@ struct Origin {
 
 class Source {
  public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
   virtual int64_t size() const = 0;
@@ -104,12 +107,20 @@ class Source {
   }
   // All records of [begin, end) will be read soon: storage may fetch them together.
   virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }
-  // Changes when the records change: part of every resume state.
+  // Changes when the records change: part of every resume state. Equal for a copy elsewhere.
   virtual uint64_t fingerprint() const = 0;
+  // Equal for two sources of this process only where both read the same records from the same
+  // places: what a memory of records (cache=) is kept by. A source is itself and no other, unless
+  // it can prove more: see Note [Identity of a source] in formats/opening/opened_source.h.
+  virtual std::string identity() const;
   // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".
   virtual std::string description() const = 0;
   // What whoever opens it should hear: records that will be bad, files that were left out.
   virtual std::vector<std::string> cautions() const { return {}; }
+
+ private:
+  const uint64_t serial_ = next_serial();
+  static uint64_t next_serial();
 };
 
 // Adds those of `source` that are not yet there.

@@ -34,6 +34,9 @@ class Subset final : public View {
 
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  std::string identity() const override {
+    return "subset " + std::to_string(fingerprint_) + " of " + base()->identity();
+  }
   std::string description() const override {
     return grouped(size()) + " of " + base()->description();
   }

@@ -173,7 +173,8 @@ const FormatRecord kCoco{
           .type = ParamType::kString,
           .doc = "The folder of the pictures. None: the file's own, images/ in it, or the one "
                  "that the file is named for, beside it or above (instances_train2017.json: "
-                 "../train2017)."},
+                 "../train2017).",
+          .decides = Decides::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,
           .doc = "How a box is given, in pixels: corners, corner and size, or centre and size.",

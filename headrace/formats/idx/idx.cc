@@ -174,7 +174,8 @@ const FormatRecord kIdx{
     .example = "hr.open(\"MNIST/raw/train-images-idx3-ubyte.gz\")",
     .params = {{.name = "labels",
                 .type = ParamType::kString,
-                .doc = "The file with the labels. None: the one beside, if there is one."},
+                .doc = "The file with the labels. None: the one beside, if there is one.",
+                .decides = Decides::kPlace},
                {.name = "split",
                 .type = ParamType::kString,
                 .doc = "Of a folder, the file whose name has this word: \"train\", \"test\" (also "

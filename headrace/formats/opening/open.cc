@@ -6,6 +6,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
+#include "headrace/formats/opening/opened_source.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/sources/field_kinds.h"
@@ -101,21 +102,15 @@ const FormatRecord& format_of(const std::string& path) {
 
 }  // namespace
 
-std::vector<int64_t> Source::block_ends() const {
-  constexpr int64_t kUsual = 256;
-  std::vector<int64_t> ends;
-  for (int64_t end = 0; end < size();) ends.push_back(end = std::min(size(), end + kUsual));
-  return ends;
-}
-
-SourcePtr open_source(const std::string& path, const std::map<std::string, ParamValue>& arguments,
+SourcePtr open_source(const std::string& given, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
   simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
-  if (path.empty() || path.find('\0') != std::string::npos) nothing_there(path);
-  const bool several = is_shard_pattern(path);
+  if (given.empty() || given.find('\0') != std::string::npos) nothing_there(given);
+  const bool several = is_shard_pattern(given);
+  const std::string path = path_from_root(given);
   const std::string first = several ? shard_files(path).front() : path;
   if (const Result<PathStatus> there = storage_of(first).look_at(first); !there) {
-    if (there.error().code->id == "HR0201") nothing_there(path);
+    if (there.error().code->id == "HR0201") nothing_there(given);
     throw Exception(there.error());
   }
   std::map<std::string, ParamValue> rest = arguments;
@@ -124,19 +119,22 @@ SourcePtr open_source(const std::string& path, const std::map<std::string, Param
     if (const auto* name = std::get_if<std::string>(&chosen->second)) format = &named_format(*name);
     rest.erase(chosen);
   }
-  Kinds said;
-  if (const auto given = rest.find("kinds"); given != rest.end()) {
-    const auto* kinds = std::get_if<std::vector<std::string>>(&given->second);
-    if (kinds) said = kinds_from(*kinds);
-    rest.erase(given);
+  std::vector<std::string> kinds;
+  if (const auto found = rest.find("kinds"); found != rest.end()) {
+    if (const auto* list = std::get_if<std::vector<std::string>>(&found->second)) kinds = *list;
+    rest.erase(found);
   }
+  const Kinds said = kinds_from(kinds);
   if (!format) format = &format_of(first);
   if (several && !format->shards) {
     raise(kOneFile, "the format \"" + std::string(format->name) + "\" does not take several files",
           "hr.concat(hr.open(...), hr.open(...))");
   }
-  SourcePtr source = format->open(path, Arguments(format->name, format->params, rest), progress);
-  return with_evident_kinds(std::move(source), said, !format->knows_kinds);
+  const Arguments checked(format->name, format->params,
+                          with_places_from_root(*format, std::move(rest)));
+  SourcePtr source = format->open(path, checked, progress);
+  source = with_evident_kinds(std::move(source), said, !format->knows_kinds);
+  return opened_source(std::move(source), *format, path, checked, kinds);
 }
 
 }  // namespace headrace

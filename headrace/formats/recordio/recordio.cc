@@ -263,11 +263,13 @@ const FormatRecord kRecordIo{
          {.name = "index",
           .type = ParamType::kString,
           .doc = "Index files, one for each file: a path, pattern or folder. They name the "
-                 "records. None: those beside the files."},
+                 "records. None: those beside the files.",
+          .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
           .doc = "Look for records that begin inside of another one, whose length is wrong.",
-          .fallback = true}},
+          .fallback = true,
+          .decides = Decides::kReading}},
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};

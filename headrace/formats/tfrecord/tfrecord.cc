@@ -250,11 +250,13 @@ const FormatRecord kTfRecord{
           .type = ParamType::kString,
           .doc = "Index files of tfrecord2idx, one for each file: a path, pattern or folder. None: "
                  "those beside the files are used where they fit, or the files are looked "
-                 "through."},
+                 "through.",
+          .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
           .doc = "Compare the checksum of each record that is read.",
-          .fallback = true}},
+          .fallback = true,
+          .decides = Decides::kReading}},
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};

@@ -204,6 +204,13 @@ bool is_webdataset(const std::string& path) {
   });
 }
 
+// The classes are the meaning of labels that are read as text, later.
+Param classes_of_text() {
+  Param classes = classes_param();
+  classes.decides = Decides::kRecords;
+  return classes;
+}
+
 const FormatRecord kWebDataset{
     .name = "webdataset",
     .doc =
@@ -235,8 +242,9 @@ const FormatRecord kWebDataset{
                 .type = ParamType::kString,
                 .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
                        "None: those beside the archives are used where they fit, or the archives "
-                       "are looked through."},
-               classes_param()},
+                       "are looked through.",
+                .decides = Decides::kPlace},
+               classes_of_text()},
     .recognizes = is_webdataset,
     .open = open_webdataset,
     .shards = true};

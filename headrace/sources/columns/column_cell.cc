@@ -10,6 +10,7 @@
 #include "headrace/fields/pictures.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -245,6 +246,7 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
     cell.names.add(files.paths[i]);
   }
   cell.root = files.root;
+  cell.folder = current_folder();
   if (!files.root.empty()) {
     if (!files.outside) refuse_outside(cell.names, "");
     cell.names = {};
@@ -349,6 +351,11 @@ void add_array(const Cell& cell, int64_t count, Fingerprint& print) {
 }
 
 }  // namespace
+
+void Cell::set_path(int64_t record, std::string& path) const {
+  path = names[record];
+  if (is_relative_path(path)) path = joined(folder, path);
+}
 
 void bad_column(const std::string& name, const std::string& what, const std::string& hint) {
   raise(kBadColumns, "field '" + name + "': " + what, hint);

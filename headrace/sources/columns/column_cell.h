@@ -23,6 +23,7 @@ struct Cell {
   size_t bytes = 0;                // kInMemory, kFileArray: of one record
   NameList names;                  // kFile: paths; kText: values
   std::string root;                // kFile: PathColumn's
+  std::string folder;              // kFile: of the process when the cell was made
   FileArray array;                 // kFileArray
   BlobColumn blobs;                // kBlob
   std::vector<int64_t> part_ends;  // kBlob: numbers of the records after the parts
@@ -30,6 +31,9 @@ struct Cell {
   std::vector<int64_t> numbers;  // kScalar: where they had to be converted
   std::shared_ptr<const void> owner;
   std::vector<std::string> classes;
+
+  // kFile. What a relative path means does not change with the process's folder.
+  void set_path(int64_t record, std::string& path) const;
 
   bool is_vector = false;    // kBlob: of elements of `bytes` bytes each
   bool may_be_null = false;  // kBlob: an empty value stands for none

@@ -131,7 +131,11 @@ class ColumnSource final : public Source {
   }
 
   static void add_pieces(const Cell& cell, int64_t record, std::vector<FilePiece>& out) {
-    if (cell.form == Cell::Form::kFile) add_piece({.path = std::string(cell.names[record])}, out);
+    if (cell.form == Cell::Form::kFile) {
+      FilePiece piece;
+      cell.set_path(record, piece.path);
+      add_piece(std::move(piece), out);
+    }
     if (cell.form == Cell::Form::kFileArray) cell.array.add_piece(record, out);
   }
 
@@ -151,7 +155,7 @@ class ColumnSource final : public Source {
         break;
       }
       case Cell::Form::kFile:
-        path = cell.names[record];
+        cell.set_path(record, path);
         read_named_picture(path, cell.root, record, field, cell.buffer, out);
         break;
       case Cell::Form::kBlob:

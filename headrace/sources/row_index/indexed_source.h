@@ -57,6 +57,7 @@ class IndexedSource final : public SourceAround, private RowIndexStore {
   // to their files.
   IndexedSource(SourcePtr source, std::vector<IndexedOrigin> origins, bool learn);
 
+  std::string identity() const override { return inner()->identity(); }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
 
