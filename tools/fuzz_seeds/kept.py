@@ -34,7 +34,8 @@ def listing_cache() -> Iterator[bytes]:
     def listing(folders: list[str], files: list[str]) -> bytes:
         out = struct.pack("<QQQQ", 0, 0, len(folders), len(files))
         for i in range(len(folders)):
-            out += struct.pack("<QqQ", i + 1, 10**18, len(files) if i + 1 == len(folders) else 0)
+            count = len(files) if i + 1 == len(folders) else 0
+            out += struct.pack("<QqqQ", i + 1, 10**18, 10**18, count)
         for names in (folders, files):
             out += b"".join(struct.pack("<I", len(name)) for name in names)
             out += "".join(names).encode()

@@ -13,6 +13,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/folder/listing_cache.h"
+#include "headrace/formats/folder/parts_of_records.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/classes.h"
@@ -202,12 +203,17 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
     place = folders[0];  // data/imagenet/train: somebody opened data/
     folders = folders_in(listing, place);
   }
-  std::vector<std::string> splits;
-  for (const std::string& folder : folders) {
-    const bool meant = classes && place.empty() && classes->number(folder);
-    if (is_split_name(folder) && !meant) splits.push_back(folder);
+  const size_t all = folders.size();
+  std::erase_if(folders, [&](const std::string& folder) {  // what is meant
+    return classes && place.empty() && classes->number(folder);
+  });
+  refuse_parts_of_records(joined(root, place), folders);
+  std::vector<std::string> splits = folders;
+  std::erase_if(splits, [](const std::string& folder) { return !is_split_name(folder); });
+  if (splits.size() < 2) {
+    if (std::vector<std::string> alike = folders_of_splits(folders); !alike.empty()) splits = alike;
   }
-  if (splits.empty() || (splits.size() == 1 && folders.size() > 1)) return;
+  if (splits.empty() || (splits.size() == 1 && all > 1)) return;
   raise_splits(joined(root, place), splits, true);
 }
 

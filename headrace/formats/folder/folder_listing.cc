@@ -60,6 +60,14 @@ const std::vector<std::string_view>& suffixes_of() {
   return suffixes;
 }
 
+// Folders that file servers and archives add, whose pictures are previews or copies.
+bool is_of_system(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "@eaDir",    "@tmp", "#recycle", "__MACOSX", "$RECYCLE.BIN", "System Volume Information",
+      "lost+found"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
 class Lister {
  public:
   Lister(const std::string& root, const Progress& progress, Media media)
@@ -127,6 +135,7 @@ class Lister {
     if (!status) throw Exception(std::move(status.error()));
     ListedFolder& listed = listing_.folders[number];
     listed.changed_ns = status->identity.modified_ns;
+    listed.status_changed_ns = status->status_changed_ns;
     listed.first = listing_.names.size();
     sorted(files_, [&](std::string_view name) { listing_.names.add(name); });
     listing_.folders[number].count = files_.size();
@@ -134,7 +143,7 @@ class Lister {
   }
 
   void take(std::string_view name, PathKind kind) {
-    if (name.starts_with('.')) return;
+    if (name.starts_with('.') || (kind == PathKind::kFolder && is_of_system(name))) return;
     if (++seen_ % 4096 == 0 && progress_) progress_(seen_, -1);
     // A link to nowhere counts as a file: if its name is a picture's, reading the record says so.
     const bool file = kind == PathKind::kFile || kind == PathKind::kNothing;

@@ -3,7 +3,8 @@
 //
 // What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
 // whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix; what
-// is a video likewise. Names that begin with a dot are left out, folders too. Links to folders are
+// is a video likewise. Names that begin with a dot are left out, folders too; so are
+// folders that file servers and archives add (@eaDir, __MACOSX). Links to folders are
 // followed, except back to a folder that they lie in.
 #pragma once
 
@@ -20,8 +21,9 @@ namespace headrace {
 
 struct ListedFolder {
   uint64_t inode = 0;
-  int64_t changed_ns = 0;  // its modification time when it was listed
-  int64_t first = 0;       // its pictures are names[first .. first + count)
+  int64_t changed_ns = 0;         // its modification time when it was listed
+  int64_t status_changed_ns = 0;  // which nobody can set: archives give folders their old time
+  int64_t first = 0;              // its pictures are names[first .. first + count)
   int64_t count = 0;
 };
 

@@ -18,14 +18,14 @@
 //   text       the root (text: u64 length, bytes)
 //   u64        others;  u64 left out
 //   u64        folders;  u64 names
-//   folders x  u64 inode, i64 changed_ns, u64 count
+//   folders x  u64 inode, i64 changed_ns, i64 status_changed_ns, u64 count
 //   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
 
 namespace headrace {
 namespace {
 
 constexpr std::string_view kListingMagic = "HRLISTNG";
-constexpr uint64_t kListingVersion = 2;
+constexpr uint64_t kListingVersion = 3;
 constexpr size_t kListingChecksumEnd = 24;
 constexpr size_t kLongestListedPath = 4096;
 
@@ -95,7 +95,7 @@ std::string listing_cache_name(const std::string& root) {
 std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std::string& root) {
   ByteWriter file;
   file.out.reserve(listing.names.bytes().size() + 4 * listing.names.size() +
-                   listing.paths.bytes().size() + 28 * listing.folders.size() + 256 + root.size());
+                   listing.paths.bytes().size() + 36 * listing.folders.size() + 256 + root.size());
   file.bytes(kListingMagic);
   file.number(kListingVersion);
   file.number(uint64_t{0});
@@ -109,6 +109,7 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   for (const ListedFolder& folder : listing.folders) {
     file.number(folder.inode);
     file.number(folder.changed_ns);
+    file.number(folder.status_changed_ns);
     file.number(folder.count);
   }
   write_names(listing.paths, file);
@@ -137,13 +138,14 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
   listing.left_out = file.number<int64_t>();
   if (listing.left_out < 0 || listing.left_out > listing.others) return {};
   const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
-  constexpr size_t kFolderBytes = 24;
+  constexpr size_t kFolderBytes = 32;
   if (!file.good() || folders > file.left() / kFolderBytes || names > file.left()) return {};
   listing.folders.resize(folders);
   uint64_t next = 0;
   for (ListedFolder& folder : listing.folders) {
     folder.inode = file.number<uint64_t>();
     folder.changed_ns = file.number<int64_t>();
+    folder.status_changed_ns = file.number<int64_t>();
     const auto count = file.number<uint64_t>();
     if (count > names - next) return {};
     folder.first = static_cast<int64_t>(next);
@@ -163,7 +165,8 @@ bool is_current(const FolderListing& listing, const std::string& root) {
     const Result<PathStatus> status = storage_of(path).look_at(path);
     if (!status || status->kind != PathKind::kFolder ||
         status->identity.inode != listing.folders[i].inode ||
-        status->identity.modified_ns != listing.folders[i].changed_ns) {
+        status->identity.modified_ns != listing.folders[i].changed_ns ||
+        status->status_changed_ns != listing.folders[i].status_changed_ns) {
       return false;
     }
   }

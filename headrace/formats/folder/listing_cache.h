@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings kept between runs. One holds as long as every listed folder has the same inode and
-// modification time. The file is parsed as hostile input: whatever it holds, the result is a
-// listing that could be true, or none.
+// Listings kept between runs. One holds as long as every listed folder has the same inode, time of
+// modification and time of change (ctime). The file is parsed as hostile input: whatever it holds,
+// the result is a listing that could be true, or none.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std
 bool keep_listing(const CacheDirectory& cache, const std::string& root,
                   const FolderListing& listing, int64_t listed_ns);
 
-// Whether every folder still has the inode and modification time that the listing says.
+// Whether every folder still has the inode and the times that the listing says.
 bool is_current(const FolderListing& listing, const std::string& root);
 
 std::string listing_cache_name(const std::string& root);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that are parts of a dataset (train, val, test): they are no classes, and are not opened
-// together.
+// Folders and files that are parts of a dataset (train, val, test): they are no classes, and are
+// not opened together.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,24 @@ inline constexpr std::array<std::string_view, 9> kSplitNames = {
 
 // "train", "Validation", "val2017", "test-1".
 bool is_split_name(std::string_view folder);
+
+// The split that a word of a name says: "seg_train" is {train, seg}, "val2017" {val, ""},
+// "test-00000-of-00002" {test, of}. None where no word does, or words of two splits do.
+struct SplitWord {
+  std::string_view split;  // train, val or test
+  std::string rest;        // the other words
+};
+std::optional<SplitWord> split_word(std::string_view name);
+// Of folders, those that are named alike but for the split: train and val, seg_train and seg_test.
+std::vector<std::string> folders_of_splits(const std::vector<std::string>& names);
+
+// Throws Exception HR0405 where files of a folder, which would be opened as one dataset, say two
+// splits; it gives a pattern for each. `files`: their paths.
+void refuse_mixed_splits(const std::string& folder, const std::vector<std::string>& files);
+// Those of the files whose names say the split ("train", "validation").
+std::vector<std::string> files_of_split(const std::string& folder,
+                                        const std::vector<std::string>& files,
+                                        const std::string& split);
 
 // Throws Exception HR0405, which says which to open instead. `splits`: their names in `folder`.
 // `may_be_classes`: classes= could say that they are none.

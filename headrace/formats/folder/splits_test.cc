@@ -18,6 +18,46 @@ TEST(Splits, are_known_by_their_names_with_years_and_numbers) {
   }
 }
 
+TEST(Splits, are_words_of_names) {
+  const auto split = [](const char* name) {
+    const auto found = split_word(name);
+    return found ? std::string(found->split) + " " + found->rest : std::string("-");
+  };
+  EXPECT_EQ(split("train-00000-of-00001"), "train of");
+  EXPECT_EQ(split("seg_TEST"), "test seg");
+  EXPECT_EQ(split("imagenet.validation.2012"), "val imagenet");
+  EXPECT_EQ(split("trainset"), "train ");
+  for (const char* name : {"", "0001", "constraint-1", "train_test", "latest", "training2val"}) {
+    EXPECT_EQ(split(name), "-") << name;
+  }
+}
+
+TEST(Splits, of_folders_have_names_that_are_alike) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(folders_of_splits({"seg_train", "seg_test", "seg_pred"}),
+            (Names{"seg_test", "seg_train"}));
+  EXPECT_TRUE(folders_of_splits({"bullet_train", "test_tube", "cat"}).empty());
+  EXPECT_TRUE(folders_of_splits({"train_a", "train_b"}).empty());
+}
+
+Error mixed(const std::vector<std::string>& files) {
+  try {
+    refuse_mixed_splits("d/", files);
+  } catch (const Exception& exception) {
+    return exception.error();
+  }
+  return {};
+}
+
+TEST(Splits, of_files_are_refused_with_a_pattern_for_each) {
+  EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/test-0.tar", "d/extra.tar"}).hint,
+            "open \"d/test-*.tar\", or \"d/train-*.tar\"; all of them together: \"d/*.tar\"");
+  EXPECT_EQ(mixed({"d/a_train.h5", "d/a_val.h5"}).hint,
+            "open \"d/a_train*.h5\", or \"d/a_val*.h5\"; all of them together: \"d/*.h5\"");
+  EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/b-0.tar"}).code, nullptr);
+  EXPECT_EQ(mixed({"d/x-00000.tar"}).code, nullptr);
+}
+
 Error refusal(const std::vector<std::string>& splits, bool may_be_classes) {
   try {
     raise_splits("data/", splits, may_be_classes);

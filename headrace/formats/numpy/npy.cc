@@ -6,6 +6,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/arrays/array_columns.h"
 #include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/folder/splits.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_files.h"
@@ -131,6 +132,11 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   }
   const std::string& each = arguments.text("each_file");
   const bool labeled = !folder.labels.empty();
+  if (!labeled && each == "auto" && arguments.is_none("fields")) {
+    std::vector<std::string> files;
+    for (int64_t i = 0; i < folder.paths.size(); ++i) files.emplace_back(folder.paths[i]);
+    refuse_mixed_splits(path, files);
+  }
   const bool fields = each == "field" || !arguments.is_none("fields") ||
                       (each == "auto" && !labeled && are_fields(folder.paths));
   if (!fields) return npy_files(path, std::move(folder), arguments.text("channels"), progress);

@@ -8,6 +8,7 @@
 #include "headrace/formats/arrays/array_columns.h"
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/folder/splits.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/sources/columns/array_bytes.h"
 #include "headrace/sources/fingerprint.h"
@@ -240,6 +241,9 @@ NpyFolder list_npy_folder(const std::string& path, const std::optional<ClassList
       out.paths.add(joined(joined(path, folder), file));
       folders.push_back(folder);
     }
+  }
+  if (const auto splits = folders_of_splits(names); !classes && !splits.empty()) {
+    raise_splits(path, splits, true);
   }
   out.classes = classes ? *classes : ClassList::found(names);
   std::vector<std::string> unknown;

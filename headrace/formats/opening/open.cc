@@ -5,6 +5,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/folder/parts_of_records.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/opening/opened_source.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -97,6 +98,8 @@ const FormatRecord& format_of(const std::string& path) {
             ? "it is one video: open its folder, or hr.records(video=[\"" + path + "\"])"
         : has_sound_suffix(path)
             ? "it is one sound: open its folder, or hr.records(audio=[\"" + path + "\"])"
+        : has_suffix(path, ".yaml") || has_suffix(path, ".yml")
+            ? "of YOLO: " + yolo_advice()
             : "`headrace formats` lists what can be opened; format= names one");
 }
 

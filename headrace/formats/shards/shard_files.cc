@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "headrace/base/text.h"
+#include "headrace/formats/folder/splits.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
@@ -63,9 +64,17 @@ std::vector<std::string> choices_in(std::string_view inside, const std::string& 
   }
 }
 
+// How much of the pattern is the name of a folder, whatever its letters.
+size_t end_of_folder(const std::string& pattern) {
+  const size_t slash = pattern.rfind('/');
+  const bool folder = slash != std::string::npos && is_folder(pattern.substr(0, slash + 1));
+  return folder ? slash + 1 : 0;
+}
+
 std::vector<std::string> names_of_braces(const std::string& pattern) {
-  std::vector<std::string> names = {""};
-  for (size_t at = 0; at < pattern.size();) {
+  const size_t folder = end_of_folder(pattern);
+  std::vector<std::string> names = {pattern.substr(0, folder)};
+  for (size_t at = folder; at < pattern.size();) {
     const size_t open = std::min(pattern.find('{', at), pattern.size());
     for (std::string& name : names) name += pattern.substr(at, open - at);
     if (open == pattern.size()) break;
@@ -129,7 +138,8 @@ std::vector<std::string> files_of_wildcards(const std::string& pattern) {
   const size_t slash = pattern.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? pattern : pattern.substr(slash + 1);
-  if (has_wildcard(folder)) bad_pattern(pattern, "a wildcard in the name of a folder");
+  if (has_wildcard(folder) && !is_folder(folder))
+    bad_pattern(pattern, "a wildcard in the name of a folder");
   const auto fits = [&](const std::string& file) {
     return ::fnmatch(name.c_str(), file.c_str(), FNM_PERIOD) == 0;
   };
@@ -137,13 +147,23 @@ std::vector<std::string> files_of_wildcards(const std::string& pattern) {
   return files.empty() ? files_in(folder, fits, true) : files;
 }
 
+// Those in the folder, or, where it has none, in its folder data/, as repositories of Hugging Face
+// have them beside a README.
+std::vector<std::string> files_of_folder(const std::string& path,
+                                         const std::vector<std::string_view>& suffixes) {
+  const auto fits = [&](const std::string& name) { return has_one_suffix(name, suffixes); };
+  std::vector<std::string> found = files_in(path, fits);
+  const std::string data = joined(path, "data");
+  return found.empty() && is_folder(data) ? files_in(data, fits) : found;
+}
+
 void add_files_of(const std::string& path, const std::vector<std::string_view>& suffixes,
                   std::vector<std::string>& out) {
   std::vector<std::string> found;
   if (is_there(path)) {
     if (!suffixes.empty() && is_folder(path)) {
-      found =
-          files_in(path, [&](const std::string& name) { return has_one_suffix(name, suffixes); });
+      found = files_of_folder(path, suffixes);
+      refuse_mixed_splits(path, found);
     } else {
       found = {path};
     }
@@ -175,12 +195,21 @@ bool is_shard_pattern(std::string_view path) {
 
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes) {
   if (!is_folder(path)) return false;
-  bool found = false;
+  bool found = false, data = false;
   for (const FolderEntry& entry : entries_in(path)) {
-    if (entry.is_folder) return false;
-    found = found || has_one_suffix(entry.name, suffixes);
+    if (entry.name.front() == '.') continue;
+    if (entry.is_folder && entry.name != "data") return false;
+    data = data || entry.is_folder;
+    found = found || (!entry.is_folder && has_one_suffix(entry.name, suffixes));
   }
-  return found;
+  return data ? !found && is_shard_folder(joined(path, "data"), suffixes) : found;
+}
+
+std::vector<std::string> shard_files_of_split(const std::string& path,
+                                              const std::vector<std::string_view>& suffixes,
+                                              const std::string& split) {
+  if (!is_folder(path)) return files_of_split(path, shard_files(path, suffixes), split);
+  return files_of_split(path, files_of_folder(path, suffixes), split);
 }
 
 bool is_shard_path(const std::string& path, const std::vector<std::string_view>& suffixes,

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders that hold the pictures of records and what belongs to each of them (masks, labels): they
+// are no classes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+// Throws Exception HR0419 where some of the folders are named for pictures and some for masks or
+// labels; it says what to write. `folders`: their names in `root`.
+void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders);
+
+// What to write for a dataset of YOLO: labels as text files beside pictures, or its .yaml.
+std::string yolo_advice();
+
+}  // namespace headrace
