@@ -105,7 +105,10 @@ std::vector<std::string> files_of(const std::string& path, const Arguments& argu
     }
     return files_of_dataset(joined(path, arguments.text("split")));
   }
-  return is_dataset(path) ? files_of_dataset(path) : shard_files(path, kSuffixes);
+  if (is_dataset(path)) return files_of_dataset(path);
+  return arguments.is_none("split")
+             ? shard_files(path, kSuffixes)
+             : shard_files_of_split(path, kSuffixes, arguments.text("split"));
 }
 
 SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const Progress&) {
@@ -123,7 +126,8 @@ const FormatRecord kArrow{
                outside_param(),
                {.name = "split",
                 .type = ParamType::kString,
-                .doc = "Of a dataset with several, the one to open."}},
+                .doc = "Of a dataset with several, the one to open.",
+                .decides = Decides::kFingerprint}},
     .recognizes = is_arrow,
     .open = open_arrow,
     .shards = true};

@@ -19,8 +19,12 @@ bool is_parquet(const std::string& path) {
 
 SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
   std::map<std::string, ParamValue> given = python_arguments(arguments);
-  given["memory"] = arguments.integer("memory");
-  return open_in_python("parquet", shard_files(path, kParquetSuffixes), given);
+  given["memory"] = arguments.value("memory");
+  const std::vector<std::string> files =
+      arguments.is_none("split")
+          ? shard_files(path, kParquetSuffixes)
+          : shard_files_of_split(path, kParquetSuffixes, arguments.text("split"));
+  return open_in_python("parquet", files, given);
 }
 
 const FormatRecord kParquet{
@@ -33,11 +37,16 @@ const FormatRecord kParquet{
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
     .params = {python_fields_param(),
                outside_param(),
+               {.name = "split",
+                .type = ParamType::kString,
+                .doc = "Of a folder with files of several (train-*, test-*), the one to open.",
+                .decides = Decides::kFingerprint},
                {.name = "memory",
                 .type = ParamType::kInt,
-                .doc = "How many bytes of decoded columns may be held in memory.",
-                .fallback = int64_t{1} << 30,
-                .minimum = 0}},
+                .doc = "How many bytes of decoded columns may be held in memory. None: 1 GiB, as "
+                       "far as it is not more than 64 times what the files have, or 256 MiB.",
+                .minimum = 0,
+                .decides = Decides::kReading}},
     .recognizes = is_parquet,
     .open = open_parquet,
     .shards = true};

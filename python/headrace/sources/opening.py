@@ -108,6 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) -> _core.Source:
+    # Each turns whatever its library raises into an error of ours.
     if format == "hdf5":
         from headrace.sources import trusted_hdf5
 

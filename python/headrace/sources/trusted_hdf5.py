@@ -39,7 +39,7 @@ def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Sour
         rows = _Rows(files, arguments.get("fields"))
     except Error:
         raise
-    except (OSError, RuntimeError, KeyError, UnicodeError) as error:  # what h5py raises
+    except Exception as error:  # whatever h5py raises of a damaged file
         raise _UNREADABLE.error(f"h5py cannot read {files[0]}: {error}") from error
     reader = ObjectReader(rows, {})
     shapes = [(path, part.shape, str(part.dtype)) for path, part in rows.columns()]

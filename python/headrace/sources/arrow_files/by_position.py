@@ -16,6 +16,7 @@ import os
 from typing import Any, NamedTuple
 
 from headrace.sources.arrow_files.columns import Buffers, FilePlace, large_values, pyarrow
+from headrace.sources.arrow_files.packed_batches import check_unpacked_size
 
 LARGE = 1 << 20  # bytes; what is less is read at once
 _LONGEST_HEADER = 64 << 20
@@ -42,21 +43,21 @@ class FilesByPosition(Buffers):
         Packed batches and dictionaries lie nowhere as they are used: such files are read whole.
         """
         pa = pyarrow()
+        begin = check_unpacked_size(path)
         try:
             reads = _Reads(path)
             with reads.file:
-                table = reads.table()
+                table = reads.table(begin)
             for body in reads.bodies:
                 bisect.insort(self._bodies, body)
             return table
         except (_NotPlain, pa.ArrowException, OSError):  # which read_all() tells, where it is real
             pass
         with pa.OSFile(path) as file:
-            try:
-                return pa.ipc.open_file(file).read_all()
-            except pa.ArrowInvalid:
-                file.seek(0)
-                return pa.ipc.open_stream(file).read_all()
+            reader, count = _stream(file, begin)
+            batches = list(reader)
+            _check_count(batches, count)
+            return pa.Table.from_batches(batches, reader.schema)
 
     def fill(self, values: Any, whole: bool) -> None:
         for chunk in values.chunks:
@@ -84,6 +85,22 @@ class FilesByPosition(Buffers):
         return body if buffer.address + buffer.size <= end else None
 
 
+def _stream(file: Any, begin: int) -> tuple[Any, int]:
+    """The batches in the order in which they were checked, and how many a footer names, or -1.
+
+    A footer could name others. A stream without one that is cut off looks like any other.
+    """
+    pa = pyarrow()
+    count = pa.ipc.open_file(file).num_record_batches if begin else -1
+    file.seek(begin)
+    return pa.ipc.open_stream(file), count
+
+
+def _check_count(batches: list[Any], count: int) -> None:
+    if count not in (-1, len(batches)):
+        raise pyarrow().ArrowInvalid(f"{len(batches)} batches, and its footer names {count}")
+
+
 class _NotPlain(Exception):
     """Values do not lie in the file as they are used."""
 
@@ -99,19 +116,13 @@ class _Reads:
         self._size = os.fstat(self.file.fileno()).st_size
         self.bodies: list[_Body] = []
 
-    def table(self) -> Any:
+    def table(self, begin: int) -> Any:
         pa = pyarrow()
-        file = pa.PythonFile(self, mode="r")
-        try:
-            reader = pa.ipc.open_file(file)
-        except pa.ArrowInvalid:
-            self.seek(0)
-            reader = pa.ipc.open_stream(file)
-            batches = []
-            while (batch := self._next(reader)) is not None:
-                batches.append(batch)
-        else:
-            batches = [self._plain(reader.get_batch, i) for i in range(reader.num_record_batches)]
+        reader, count = _stream(pa.PythonFile(self, mode="r"), begin)
+        batches = []
+        while (batch := self._next(reader)) is not None:
+            batches.append(batch)
+        _check_count(batches, count)
         table = pa.Table.from_batches(batches, reader.schema)
         table.validate()
         return table
@@ -122,10 +133,10 @@ class _Reads:
         except StopIteration:
             return None
 
-    def _plain(self, read: Any, *which: int) -> Any:
+    def _plain(self, read: Any) -> Any:
         """A batch whose large parts are all in the file as they are."""
         before = len(self.bodies)
-        batch = read(*which)
+        batch = read()
         bodies = self.bodies[before:]
         if not bodies:
             return batch

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import itertools
 import json
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import _core
-from headrace.errors import Code, declare, did_you_mean
+from headrace.errors import Code, Error, declare, did_you_mean
 
 TABLE = declare(
     "HR0427",
@@ -25,6 +27,7 @@ TABLE = declare(
 )
 
 _TOO_COSTLY = Code("HR0499", "resource", "opening takes more than the files account for")
+_TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
 LEAST_UNPACKED = 256 << 20  # bytes that a file may unpack to, however small it is
 
 _MEANINGS = {
@@ -42,9 +45,31 @@ def pyarrow(module: str = "pyarrow") -> Any:
 
 
 def unreadable(path: str, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return _TOO_MANY_OPEN.error(
+            f"{path}: {error}", hint="raise the limit of open files (ulimit -n)"
+        )
+    if isinstance(error, MemoryError):
+        return _TOO_COSTLY.error(
+            f"{path}: {error}", hint="name the fields that are wanted, or write the file again"
+        )
     return TABLE.error(
         f"pyarrow cannot read {path}: {error}", hint="copy the file again, or write it again"
     )
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Whatever a library raises about a file that it reads becomes an error of ours.
+
+    Damaged files make pyarrow raise what is no ArrowException, too: UnicodeDecodeError, KeyError.
+    """
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        raise unreadable(path, error) from error
 
 
 class FilePlace(NamedTuple):
@@ -105,6 +130,37 @@ def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
     return chosen
 
 
+def with_agreed_classes(
+    columns: Sequence[Column], schemas: Sequence[Any], files: Sequence[str]
+) -> list[Column]:
+    """The columns with the class names that all of the files have.
+
+    A label is a number of its own file's list: where the lists differ, numbers of different files
+    mean different things.
+    """
+    features = [_features(schema) for schema in schemas]
+    out = []
+    for column in columns:
+        names, of = column.classes, files[0]
+        for feature, file in zip(features, files, strict=True):
+            own = [str(each) for each in feature.get(column.column, {}).get("names") or []]
+            if not names and own:
+                names, of = own, file
+            if own and own != names:
+                raise TABLE.error(
+                    f"classes of column {column.column!r} are {_first_few(own)} in {file}, and "
+                    f"{_first_few(names)} in {of}: one number would mean two classes",
+                    hint="write the files with one list of classes (datasets: "
+                    "align_labels_with_mapping), or open those that agree",
+                )
+        out.append(column._replace(classes=names))
+    return out
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return repr(list(names[:4]))[:-1] + (", ...]" if len(names) > 4 else "]")
+
+
 def _word(text: str) -> str:
     word = "".join(c if c.isalnum() or c == "_" else "_" for c in text)
     word = word if word[:1].isidentifier() else "_" + word
@@ -133,13 +189,13 @@ class Place(NamedTuple):
 
 def source_of_table(
     table: Any,
-    fields: Sequence[str] | None,
+    chosen: Sequence[Column],
     place: Place,
     title: str,
     buffers: Buffers | None = None,
 ) -> _core.Source:
     columns = _core.ColumnList()
-    for column in chosen_columns(table.schema, fields):
+    for column in chosen:
         add_column(columns, column, table.column(column.column), place, buffers)
     return columns.source(title)
 

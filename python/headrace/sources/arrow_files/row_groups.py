@@ -17,58 +17,65 @@ from headrace.sources.arrow_files.columns import (
     add_column,
     is_text,
     pyarrow,
+    reading,
     refused,
     unpacked_bytes,
     unpacks_too_far,
-    unreadable,
 )
+from headrace.sources.arrow_files.parquet_files import ParquetFiles
 
 _GROUPS_HELD = 4  # decoded row groups
+_USUAL_MEMORY = 1 << 30
+_PLACES, _PEEKED = 32, 256  # groups that marks() looks into, and bytes of each column
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class RowGroups:
     """The row groups of all files, one after the other.
 
-    A value can stand in a few bytes of Parquet for every row of a group. So none may take more than
-    ``memory``, or 64 times what it has in its file.
+    A value can stand in a few bytes of Parquet for every row of a group, and pages of zeros in next
+    to none. So no group may take more than 256 MiB, or 64 times what it has in its file, unless
+    ``memory`` says more.
     """
 
-    def __init__(self, opened: Sequence[Any], files: Sequence[str], memory: int) -> None:
-        self._memory = max(memory, LEAST_UNPACKED)
-        self.places = [(f, g) for f, file in enumerate(opened) for g in range(file.num_row_groups)]
-        self.opened, self.files = opened, files
+    def __init__(self, files: ParquetFiles, memory: int | None) -> None:
+        self._memory = _USUAL_MEMORY if memory is None else memory
+        self._least = max(memory or 0, LEAST_UNPACKED)
+        self.files = files
+        self.places = [
+            (f, g) for f, of in enumerate(files.footers) for g in range(of.num_row_groups)
+        ]
         self.starts = [0]
         for f, g in self.places:
-            self.starts.append(self.starts[-1] + opened[f].metadata.row_group(g).num_rows)
+            self.starts.append(self.starts[-1] + files.footers[f].row_group(g).num_rows)
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def bytes_of(self, columns: Sequence[str]) -> int:
-        """What the columns take, or more: of strings only what they take in the file is known."""
-        chunks = (chunk for i in range(len(self)) for chunk in self._chunks(i, columns))
-        return sum(
-            max(
-                chunk.total_uncompressed_size,
-                chunk.num_values * _WIDTHS.get(chunk.physical_type, 0),
-            )
-            for chunk in chunks
-        )
+    def schema(self) -> Any:
+        return self.files.schemas[0]
+
+    def fit_into_memory(self, columns: Sequence[str]) -> bool:
+        """Whether the columns may be decoded while the source is opened."""
+        chunks = [chunk for i in range(len(self)) for chunk in self._chunks(i, columns)]
+        size = sum(map(_decoded_bytes, chunks))
+        share = max(self._least, 64 * sum(chunk.total_compressed_size for chunk in chunks))
+        return size <= min(self._memory, share)
 
     def _read_by_dictionary(
         self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int
     ) -> Any:
         """Each value once, until it is known what a copy for every row takes."""
         pq = pyarrow("pyarrow.parquet")
-        with pq.ParquetFile(self.files[f], read_dictionary=strings) as file:
+        path = self.files.paths[f]
+        with pq.ParquetFile(path, read_dictionary=strings) as file:
             table = file.read_row_group(g, columns=list(columns))
-        schema = self.opened[f].schema_arrow
+        schema = self.files.schemas[f]
         for i, name in enumerate(table.column_names):
             column, kind = table.column(i), schema.field(name).type
             if column.type != kind:
                 if unpacked_bytes(column) > most:
-                    raise unpacks_too_far(self.files[f], most)
+                    raise unpacks_too_far(self.files.paths[f], most)
                 table = table.set_column(i, name, column.cast(kind))
         return table
 
@@ -78,46 +85,67 @@ class RowGroups:
         """So few rows at a time that no value which all of them share is too much."""
         at_once = min(max(most // 8 // longest, 1), 1 << 16)
         batches, size = [], 0
-        for batch in self.opened[f].iter_batches(at_once, [g], list(columns)):
+        for batch in self.files.open(f).iter_batches(at_once, [g], list(columns)):
             size += batch.nbytes
             if size > most:
-                raise unpacks_too_far(self.files[f], most)
+                raise unpacks_too_far(self.files.paths[f], most)
             batches.append(batch)
         return pyarrow().Table.from_batches(batches)
 
     def _chunks(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
         f, g = self.places[group]
-        found = self.opened[f].metadata.row_group(g)
+        found = self.files.footers[f].row_group(g)
         for i in range(found.num_columns):
             chunk = found.column(i)
             if chunk.path_in_schema.split(".")[0] in columns:
                 yield chunk
 
-    def shape(self) -> list[tuple[int, int]]:
-        """What tells one set of files from another."""
-        groups = [self.opened[f].metadata.row_group(g) for f, g in self.places]
-        return [(group.num_rows, group.total_byte_size) for group in groups]
+    def marks(self, columns: Sequence[str]) -> list[Any]:
+        """What tells one set of files from another: sizes of all groups, bytes of some."""
+        out: list[Any] = []
+        for f, g in self.places:
+            group = self.files.footers[f].row_group(g)
+            out.append((group.num_rows, group.total_byte_size))
+        for group in range(0, len(self), max(len(self) // _PLACES, 1)):
+            path = self.files.paths[self.places[group][0]]
+            with reading(path), open(path, "rb") as file:
+                for chunk in self._chunks(group, columns):
+                    begin = _begin_of(chunk)
+                    for at in (begin, begin + max(chunk.total_compressed_size - _PEEKED, 0)):
+                        file.seek(at)
+                        out.append(file.read(_PEEKED))
+        return out
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         f, g = self.places[group]
+        path = self.files.paths[f]
         chunks = list(self._chunks(group, columns))
         numbers = sum(each.num_values * _WIDTHS.get(each.physical_type, 0) for each in chunks)
         repeated = {each.path_in_schema: _longest_repeated(each) for each in chunks}
         longest = sum(repeated.values())
         rows = self.starts[group + 1] - self.starts[group]
-        most = max(self._memory, 64 * sum(each.total_compressed_size for each in chunks))
-        if numbers > most:
-            raise unpacks_too_far(self.files[f], most)
-        try:
+        most = max(self._least, 64 * sum(each.total_compressed_size for each in chunks))
+        large = sum(each.total_uncompressed_size for each in chunks)
+        if max(numbers, large) > most:
+            raise unpacks_too_far(path, most)
+        with reading(path):
             if numbers + rows * longest <= most:
-                return self.opened[f].read_row_group(g, columns=list(columns))
+                return self.files.open(f).read_row_group(g, columns=list(columns))
             strings = [path for path, size in repeated.items() if size]
-            large = sum(each.total_uncompressed_size for each in chunks) > LEAST_UNPACKED
-            if large or any("." in path for path in strings):
+            if large > LEAST_UNPACKED or any("." in path for path in strings):
                 return self._read_in_pieces(f, g, columns, longest, most)
             return self._read_by_dictionary(f, g, columns, strings, most)
-        except (pyarrow().ArrowException, OSError) as error:
-            raise unreadable(self.files[f], error) from error
+
+
+def _decoded_bytes(chunk: Any) -> int:
+    """What a column takes, or more: of strings only what they take in the file is known."""
+    numbers = chunk.num_values * _WIDTHS.get(chunk.physical_type, 0)
+    return max(int(chunk.total_uncompressed_size), int(numbers))
+
+
+def _begin_of(chunk: Any) -> int:
+    dictionary = chunk.dictionary_page_offset
+    return int(chunk.data_page_offset if dictionary is None else dictionary)
 
 
 def _longest_repeated(chunk: Any) -> int:
@@ -142,9 +170,7 @@ class OnDemand:
         self._groups, self._chosen, self._place = groups, chosen, place
         self._held: OrderedDict[int, _core.Source] = OrderedDict()
         for column in chosen:
-            if column.name == "label" and is_text(
-                groups.opened[0].schema_arrow.field(column.column).type
-            ):
+            if column.name == "label" and is_text(groups.schema().field(column.column).type):
                 raise refused(
                     column,
                     "holds names of classes, which take a look at all rows",

@@ -17,12 +17,15 @@ from headrace import _core
 from headrace.sources.arrow_files.by_position import FilesByPosition
 from headrace.sources.arrow_files.columns import (
     TABLE,
+    Column,
     Place,
     chosen_columns,
     pyarrow,
+    reading,
     source_of_table,
-    unreadable,
+    with_agreed_classes,
 )
+from headrace.sources.arrow_files.parquet_files import ParquetFiles
 from headrace.sources.arrow_files.row_groups import OnDemand, RowGroups
 
 
@@ -30,76 +33,64 @@ def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) 
     """What the engine calls for ``format="parquet"`` and ``"arrow"``."""
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
-    if format == "arrow":
-        buffers = FilesByPosition()
-        table = _concatenated([_arrow_table(buffers, path) for path in files], files)
-        return source_of_table(table, arguments.get("fields"), place, title, buffers)
-    return _open_parquet(files, arguments, place, title)
+    with reading(files[0]):  # a file that is at fault is named further in
+        if format == "arrow":
+            return _open_arrow(files, arguments, place, title)
+        return _open_parquet(files, arguments, place, title)
 
 
 def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _core.Source:
     """A ``datasets.Dataset``, read from its Arrow table and not by its own code."""
     title = f"dataset {type(dataset).__name__}"
-    source = source_of_table(dataset.data.table, fields, Place(), title)
+    table = dataset.data.table
+    with reading(title):
+        source = source_of_table(table, chosen_columns(table.schema, fields), Place(), title)
     chosen = getattr(dataset, "_indices", None)
     if chosen is None:
         return source
     return _core.subset(source, chosen.column(0).to_pylist())
 
 
-# --- Tables ---------------------------------------------------------------------------------------
-
-
-def _arrow_table(buffers: FilesByPosition, path: str) -> Any:
-    try:
-        return buffers.table(path)
-    except (pyarrow().ArrowException, OSError) as error:
-        raise unreadable(path, error) from error
-
-
-def _concatenated(tables: list[Any], files: Sequence[str]) -> Any:
-    first = tables[0].schema
-    for table, path in zip(tables, files, strict=True):
-        if not table.schema.equals(first):
+def _chosen(
+    schemas: Sequence[Any], files: Sequence[str], arguments: Mapping[str, Any]
+) -> list[Column]:
+    """The columns of all files, which must be the same ones."""
+    for schema, path in zip(schemas, files, strict=True):
+        if not schema.equals(schemas[0]):
             raise TABLE.error(
                 f"the columns of {path} are not those of {files[0]}",
                 hint="files that are opened as one have the same columns",
             )
-    return pyarrow().concat_tables(tables)
+    return with_agreed_classes(chosen_columns(schemas[0], arguments.get("fields")), schemas, files)
+
+
+def _open_arrow(
+    files: Sequence[str], arguments: Mapping[str, Any], place: Place, title: str
+) -> _core.Source:
+    buffers = FilesByPosition()
+    tables = []
+    for path in files:
+        with reading(path):
+            tables.append(buffers.table(path))
+    chosen = _chosen([table.schema for table in tables], files, arguments)
+    return source_of_table(pyarrow().concat_tables(tables), chosen, place, title, buffers)
 
 
 def _open_parquet(
     files: Sequence[str], arguments: Mapping[str, Any], place: Place, title: str
 ) -> _core.Source:
-    pa = pyarrow()
-    pq = pyarrow("pyarrow.parquet")
-
-    opened = []
-    for path in files:
-        try:
-            opened.append(pq.ParquetFile(path))
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(path, error) from error
-    schema = opened[0].schema_arrow
-    for file, path in zip(opened, files, strict=True):
-        if not file.schema_arrow.equals(schema):
-            raise TABLE.error(
-                f"the columns of {path} are not those of {files[0]}",
-                hint="files that are opened as one have the same columns",
-            )
-    chosen = chosen_columns(schema, arguments.get("fields"))
+    opened = ParquetFiles(files)
+    chosen = _chosen(opened.schemas, files, arguments)
     wanted = list(dict.fromkeys(column.column for column in chosen))
-    groups = RowGroups(opened, files, arguments["memory"])
-    if groups.bytes_of(wanted) <= arguments["memory"]:
-        table = pa.concat_tables(
-            [groups.read(i, wanted) for i in range(len(groups))]
-            or [schema.empty_table().select(wanted)]
-        )
-        return source_of_table(
-            table.replace_schema_metadata(schema.metadata), arguments.get("fields"), place, title
-        )
+    groups = RowGroups(opened, arguments["memory"])
+    if groups.fit_into_memory(wanted):
+        parts = [groups.read(i, wanted) for i in range(len(groups))]
+        table = pyarrow().concat_tables(parts or [opened.schemas[0].empty_table().select(wanted)])
+        return source_of_table(table, chosen, place, title)
     reader = OnDemand(groups, chosen, place)
-    text = repr((groups.shape(), [tuple(column) for column in chosen], str(schema)))
+    text = repr(
+        (groups.marks(wanted), [tuple(column) for column in chosen], str(opened.schemas[0]))
+    )
     print_ = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     rows = groups.starts[-1]
     classes = next((column.classes for column in chosen if column.classes), [])

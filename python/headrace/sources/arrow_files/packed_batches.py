@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the packed batches (lz4, zstd) of an Arrow file unpack to, before anything is unpacked.
+
+A header (Apache Arrow, format/Message.fbs) says where the buffers are; a packed one begins
+with the size that it unpacks to. pyarrow allocates that size, whatever it is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import BinaryIO
+
+from headrace.sources.arrow_files.columns import LEAST_UNPACKED, unpacks_too_far
+
+_SIGNATURE = b"ARROW1\0\0"
+_LONGEST_HEADER = 64 << 20
+_DICTIONARY, _RECORD_BATCH = 2, 3  # types of a message's header
+
+
+def check_unpacked_size(path: str) -> int:
+    """Where the file's stream of messages begins. Reads their headers, and of bodies a few bytes.
+
+    Error HR0499 where they would unpack to more than the file accounts for. Of what makes no sense
+    pyarrow says so.
+    """
+    most = max(LEAST_UNPACKED, 64 * os.path.getsize(path))
+    total = 0
+    with open(path, "rb") as file:
+        begin = 8 if file.read(8) == _SIGNATURE else 0
+        file.seek(begin)
+        while header := _next_header(file):
+            body = file.tell()
+            message = _Table((memoryview(header), struct.unpack_from("<I", header, 0)[0]))
+            total += _unpacked(message, file, body)
+            if total > most:
+                raise unpacks_too_far(
+                    path, most, "name the fields that are wanted, or write the file unpacked"
+                )
+            size = message.field(3)
+            file.seek(body + max(struct.unpack_from("<q", header, size)[0], 0) if size else body)
+    return begin
+
+
+def _next_header(file: BinaryIO) -> bytes:
+    mark = file.read(4)
+    if mark == b"\xff\xff\xff\xff":
+        mark = file.read(4)
+    size = int.from_bytes(mark, "little")
+    return file.read(size) if 4 <= size <= _LONGEST_HEADER else b""
+
+
+class _Table(tuple[memoryview, int]):
+    """A table of FlatBuffers: memory, and where in it the table begins."""
+
+    def field(self, number: int) -> int:
+        """Where the field's value lies; 0: the table has none."""
+        memory, at = self
+        fields = at - struct.unpack_from("<i", memory, at)[0]
+        place = 4 + 2 * number
+        if place >= struct.unpack_from("<H", memory, fields)[0]:
+            return 0
+        offset: int = struct.unpack_from("<H", memory, fields + place)[0]
+        return at + offset if offset else 0
+
+    def follow(self, number: int) -> int:
+        """Where the table or vector lies that the field refers to; 0: none."""
+        at = self.field(number)
+        return at + int(struct.unpack_from("<I", self[0], at)[0]) if at else 0
+
+
+def _unpacked(message: _Table, file: BinaryIO, body: int) -> int:
+    """The bytes of a message's packed buffers, by what each says that it unpacks to."""
+    header, at = message[0], message.field(1)
+    kind = header[at] if at else 0
+    if kind not in (_DICTIONARY, _RECORD_BATCH):
+        return 0
+    batch = _Table((header, message.follow(2)))
+    if kind == _DICTIONARY:
+        batch = _Table((header, batch.follow(1)))
+    buffers, packed = batch.follow(2), batch.field(3)
+    if not buffers or not packed:
+        return 0
+    total = 0
+    for i in range(struct.unpack_from("<I", header, buffers)[0]):
+        offset, length = struct.unpack_from("<qq", header, buffers + 4 + 16 * i)
+        if length >= 8:
+            file.seek(body + max(offset, 0))
+            size = int.from_bytes(file.read(8), "little", signed=True)
+            total += max(size, 0)  # -1: it is not packed
+    return total

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: Parquet and Arrow files that are many, large, damaged or unlike end in words of ours."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace.sources.arrow_files import packed_batches, row_groups
+
+import headrace as hr
+
+pa = pytest.importorskip("pyarrow")
+pq: Any = pytest.importorskip("pyarrow.parquet")
+
+MANY = """
+import resource, sys
+import headrace as hr
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+for memory in (None, 0):
+    source = hr.parquet(sys.argv[1], memory=memory)
+    print([int(record["x"]) for record in source] == list(range(100)))
+"""
+
+
+def test_more_files_than_a_process_may_open(tmp_path: Path) -> None:
+    for i in range(100):
+        pq.write_table(pa.table({"x": [i]}), tmp_path / f"{i:03}.parquet")
+    run = subprocess.run([sys.executable, "-c", MANY, tmp_path], capture_output=True, text=True)
+    assert run.stdout.split() == ["True", "True"], run.stderr
+
+
+def test_pages_of_zeros_are_not_unpacked_beyond_what_the_file_accounts_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_groups, "LEAST_UNPACKED", 1 << 20)
+    zeros = pa.table({"data": [bytes(4 << 20)] * 2, "label": [0, 1]})
+    pq.write_table(zeros, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
+    with pytest.raises(hr.ResourceLimitError, match="HR0499") as caught:
+        hr.open(tmp_path / "a.parquet")
+    assert "memory=" in caught.value.hint
+    assert len(hr.parquet(tmp_path / "a.parquet", memory=16 << 20)[1]["data"]) == 4 << 20
+    assert hr.open(tmp_path / "a.parquet", fields=["label"])[1]["label"] == 1
+
+
+@pytest.mark.parametrize("packing", ["zstd", "lz4"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_packed_batches_are_not_unpacked_beyond_what_the_file_accounts_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, stream: bool
+) -> None:
+    table = pa.table(
+        {"data": [bytes(1 << 20)] * 4, "word": pa.array(["a"] * 4).dictionary_encode()}
+    )
+    options = pa.ipc.IpcWriteOptions(compression=packing)
+    writer = pa.ipc.new_stream if stream else pa.ipc.new_file
+    path = str(tmp_path / "a.arrow")
+    with pa.OSFile(path, "wb") as file, writer(file, table.schema, options=options) as out:
+        out.write_table(table)
+    source = hr.open(path)
+    assert len(source[3]["data"]) == 1 << 20 and source[3]["word"] == "a"
+    monkeypatch.setattr(packed_batches, "LEAST_UNPACKED", 1 << 20)
+    with pytest.raises(hr.ResourceLimitError, match="HR0499"):
+        hr.open(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_whatever_the_library_raises_about_a_damaged_file_is_an_error_of_ours(
+    tmp_path: Path, kind: str
+) -> None:
+    table = pa.table({"x": [1.5, 2.5], "näme": ["a", "bé"], "label": ["ä", "b"]})
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+            out.write_table(table)
+    sound = path.read_bytes()
+    draws = random.Random(0)
+    for _ in range(150):
+        damaged = bytearray(sound)
+        for _ in range(draws.randrange(1, 4)):
+            damaged[draws.randrange(len(sound))] = draws.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            source = hr.open(path, format=kind)
+            source[0]
+        except hr.Error:
+            pass
+
+
+def test_an_exception_that_is_none_of_arrows_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    library = importlib.import_module("headrace.sources.arrow_files.parquet_files")
+
+    class Failing:
+        def ParquetFile(self, *_: Any, **__: Any) -> Any:
+            raise KeyError("a column")
+
+    monkeypatch.setattr(library, "pyarrow", lambda *_: Failing())
+    with pytest.raises(hr.UnsupportedError, match="HR0427"):
+        hr.open(tmp_path / "a.parquet")
+
+
+def labeled(names: list[str] | None, labels: list[int]) -> Any:
+    table = pa.table({"x": np.zeros(len(labels)), "label": pa.array(labels, pa.int64())})
+    if names is None:
+        return table
+    features = {"label": {"names": names, "_type": "ClassLabel"}}
+    info = {"info": {"features": features}}
+    return table.replace_schema_metadata({"huggingface": json.dumps(info)})
+
+
+def write(folder: Path, kind: str, **tables: Any) -> Path:
+    for name, table in tables.items():
+        if kind == "parquet":
+            pq.write_table(table, folder / f"{name}.parquet")
+        else:
+            path = str(folder / f"{name}.arrow")
+            with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+                out.write_table(table)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("names", [["bird", "cat"], ["dog", "cat"], ["cat"]])
+def test_files_with_other_class_names_are_refused(
+    tmp_path: Path, kind: str, names: list[str]
+) -> None:
+    folder = write(
+        tmp_path, kind, a=labeled(["cat", "dog"], [0, 1]), b=labeled(names, [0] * len(names))
+    )
+    with pytest.raises(hr.UnsupportedError, match=r"HR0427 .*b\.\w+.*'cat', 'dog'"):
+        hr.open(folder)
+    assert len(hr.open(folder, fields=["x"])) == 2 + len(names)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_files_with_the_same_class_names_have_them(tmp_path: Path, kind: str) -> None:
+    names = ["cat", "dog"]
+    folder = write(tmp_path, kind, a=labeled(None, [0]), b=labeled(names, [1]))
+    assert hr.open(folder).classes == names
+    if kind == "parquet":
+        assert hr.parquet(folder, memory=0).classes == names
