@@ -51,9 +51,11 @@ Error mixed(const std::vector<std::string>& files) {
 
 TEST(Splits, of_files_are_refused_with_a_pattern_for_each) {
   EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/test-0.tar", "d/extra.tar"}).hint,
-            "open \"d/test-*.tar\", or \"d/train-*.tar\"; all of them together: \"d/*.tar\"");
-  EXPECT_EQ(mixed({"d/a_train.h5", "d/a_val.h5"}).hint,
-            "open \"d/a_train*.h5\", or \"d/a_val*.h5\"; all of them together: \"d/*.h5\"");
+            "open \"d/test-0.tar\", or \"d/train*.tar\"; all of them together: \"d/*.tar\"");
+  EXPECT_EQ(mixed({"d/a_train.h5", "d/a_val1.h5", "d/a_val2.h5"}).hint,
+            "open \"d/a_train.h5\", or \"d/a_val*.h5\"; all of them together: \"d/*.h5\"");
+  EXPECT_EQ(mixed({"d/x_train.npy", "d/y_train.npy", "d/x_val.npy"}).hint.substr(0, 24),
+            "open \"d/x_train.npy\", or");
   EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/b-0.tar"}).code, nullptr);
   EXPECT_EQ(mixed({"d/x-00000.tar"}).code, nullptr);
 }

@@ -146,7 +146,6 @@ TEST_F(Identity, OfWhatWasNotOpenedIsTheSourceItself) {
   const SourcePtr opened = open_source(data / "one/train");
   const Kinds mask{{"image", FieldKind::kMask}};
   EXPECT_NE(with_kinds(opened, mask)->identity(), opened->identity());
-  EXPECT_NE(concat({opened})->identity(), opened->identity());
   EXPECT_NE(concat({opened, opened})->identity(), concat({opened, opened})->identity());
 }
 
