@@ -4,12 +4,14 @@ native where that is proven, and anything else stays as it is, with the reason."
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import re
 import signal
 import sys
 import threading
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from headrace.migrate import traced, ways
 from headrace.migrate.look import child, looking
 from headrace.migrate.translations.registry import shown
 from migrated_classes import translated
-from PIL import Image
+from PIL import Image, ImageOps
 
 pytest.importorskip("torch")
 pytest.importorskip("torchvision")
@@ -276,6 +278,77 @@ def test_a_compose_of_arrays_stays_and_decoding_becomes_native() -> None:
     assert not torch.equal(first[0], again[0])  # another epoch, other draws
     loader.set_epoch(0)
     assert torch.equal(next(iter(loader.torch()))[0], first[0])
+
+
+class TorchvisionIo:
+    """torchvision.io's functions by Pillow: its wheel may lack those that decode."""
+
+    @staticmethod
+    def read_file(path: str) -> str:
+        return path
+
+    @staticmethod
+    def decode_image(path: str, mode: Any = "UNCHANGED") -> Any:
+        image = Image.open(path)
+        pixels = np.array(image.convert("RGB") if "RGB" in str(mode) else image)
+        return torch.from_numpy(np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)))
+
+
+def test_images_of_torchvision_io_are_decoded_natively(monkeypatch: pytest.MonkeyPatch) -> None:
+    io = importlib.import_module("torchvision.io")
+    for name in ("read_file", "decode_image"):
+        monkeypatch.setattr(io, name, getattr(TorchvisionIo, name))
+    transform = v2.Compose([v2.CenterCrop(16), v2.Identity()])
+    dataset = sets.Decoded(transform, mode=(io.ImageReadMode.RGB,))
+    dataloader = DataLoader(dataset, batch_size=4)
+    loader = translated(dataloader)
+    assert not loader.report.python and "decode_image" in loader.report.native[0].name
+    for ours, theirs in zip(loader.torch(), dataloader, strict=True):
+        assert_alike(ours, theirs)
+    gray = v2.Compose([v2.RGB(), transform])
+    (part,) = translated(DataLoader(sets.Decoded(gray, mode=()), batch_size=4)).report.python
+    assert "ImageReadMode.UNCHANGED" in part.note and "ImageReadMode.RGB" in part.way
+
+
+@pytest.mark.parametrize("how", ["function", "slice", "not at all"])
+def test_images_of_opencv_are_decoded_natively_and_upright(
+    how: str, monkeypatch: pytest.MonkeyPatch, files: Path, tmp_path: Path
+) -> None:
+    """OpenCV turns them by their Exif orientation, unasked."""
+
+    def imread(path: str, flags: int = 1) -> Any:
+        image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")
+        return np.ascontiguousarray(np.array(image)[:, :, ::-1])
+
+    def convert(image: Any, code: int) -> Any:
+        return np.ascontiguousarray(image[:, :, ::-1])
+
+    module = types.ModuleType("cv2")
+    module.__dict__.update(imread=imread, cvtColor=convert, COLOR_BGR2RGB=4)
+    monkeypatch.setitem(sys.modules, "cv2", module)
+    pixels = np.random.default_rng(0).integers(0, 256, (24, 40, 3), np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save(tmp_path / "turned.jpg", quality=95, exif=exif)
+    monkeypatch.setattr(sets, "FILES", [str(tmp_path / "turned.jpg"), *sets.FILES])
+    monkeypatch.setattr(sets, "LABELS", [0, *sets.LABELS])
+    dataset = sets.OfOpenCv(how, sets.Cut())
+    dataloader = DataLoader(dataset, batch_size=4)
+    loader = translated(dataloader)
+    assert "cv2.imread(path)" in loader.report.native[0].name
+    assert [part.name for part in loader.report.python] == ["Cut(image=image)"]
+    for ours, theirs in zip(loader.torch(), dataloader, strict=True):
+        assert_alike(ours, theirs)
+
+
+def test_transforms_of_torchvisions_weights_are_native() -> None:
+    presets = importlib.import_module("torchvision.transforms._presets")
+    transform = presets.ImageClassification(crop_size=16, resize_size=20)
+    dataloader = DataLoader(datasets.ImageFolder(sets.FOLDER, transform), batch_size=4)
+    loader = translated(dataloader)
+    assert not loader.report.python
+    for ours, theirs in zip(loader.torch(), dataloader, strict=True):
+        torch.testing.assert_close(ours[0], theirs[0], rtol=0, atol=1e-6)
 
 
 def test_two_views_draw_apart_and_share_their_file() -> None:

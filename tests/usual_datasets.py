@@ -201,9 +201,34 @@ class Keywords:
         return {"image": torch.from_numpy(np.ascontiguousarray(cut.transpose(2, 0, 1)))}
 
 
+class Cut:
+    """The same with nothing that is drawn."""
+
+    def __call__(self, *, image: Any) -> Any:
+        return {"image": torch.from_numpy(np.ascontiguousarray(image[4:14, 3:13]))}
+
+
 class OfArrays(Base):
     def __getitem__(self, i: int) -> Any:
         image = np.array(Image.open(self.paths[i]).convert("RGB"))
+        return self.aug(image=image)["image"], self.labels[i]
+
+
+class OfOpenCv(Base):
+    """In its colours: red and blue exchanged by a function, by a slice, or not at all."""
+
+    def __init__(self, how: str, aug: Any) -> None:
+        super().__init__()
+        self.how, self.aug = how, aug
+
+    def __getitem__(self, i: int) -> Any:
+        import cv2
+
+        image = cv2.imread(self.paths[i])
+        if self.how == "function":
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        elif self.how == "slice":
+            image = image[:, :, ::-1]
         return self.aug(image=image)["image"], self.labels[i]
 
 
@@ -280,9 +305,9 @@ class Joint(Base):
 
 class Decoded(Base):
     def __getitem__(self, i: int) -> Any:
-        from torchvision.io import ImageReadMode, decode_image
+        from torchvision.io import decode_image
 
-        return self.transform(decode_image(self.paths[i], ImageReadMode.RGB)), self.labels[i]
+        return self.transform(decode_image(self.paths[i], *self.mode)), self.labels[i]
 
 
 class Arrays(Base):

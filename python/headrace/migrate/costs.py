@@ -41,7 +41,7 @@ def note_costs(dataset: Dataset, parts: Parts, stages: Mapping[str, float], reco
 
 
 def _seconds(timed: Any) -> float:
-    return statistics.median(timed.times)
+    return float(statistics.median(timed.times))
 
 
 def _rate(python: float, native: float) -> str:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 SILENCE = 10.0  # seconds without a word after which the child is ended
 _WORD = 0.2  # seconds between words
+_FIRST = 2.0  # seconds after which it is foreseen how long the rest takes
 
 Say = Callable[[int, int], None]  # where it is: (done, of)
 
@@ -102,7 +103,7 @@ def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
         done, of = word
         passed = time.monotonic() - began
         expected = passed * of / max(done, 1)
-        if passed > min(0.5, limit) and expected > limit:
+        if passed > min(_FIRST, limit) and expected > limit:
             return Ended(
                 problem=f"tracing {of:,} records would take some {expected:.0f} s, and the limit "
                 f"is {limit:g} s{raise_limit}"

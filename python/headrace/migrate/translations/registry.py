@@ -7,6 +7,7 @@ Classes are recognized by name and module, so nothing is imported that is not th
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -239,9 +240,25 @@ def opened(transform: Any) -> list[Any]:
         return [each for entry in transform for each in opened(entry)]
     if known_name(transform) == "Compose":
         return opened(transform.transforms)
+    if known_name(transform) == "ImageClassification":  # of a model's weights
+        return _of_weights(transform)
     if type(transform).__name__ == "Sequential" and _home(transform) == "torch":
         return opened(list(transform))
     return [transform]
+
+
+def _of_weights(preset: Any) -> list[Any]:
+    """What ``weights.transforms()`` does: it has no parts, and calls these functionals."""
+    first = importlib.import_module("torchvision.transforms")
+    torch = importlib.import_module("torch")
+    how = {"interpolation": preset.interpolation, "antialias": preset.antialias}
+    return [
+        first.Resize(preset.resize_size, **how),
+        first.CenterCrop(preset.crop_size),
+        importlib.import_module("torchvision.transforms.v2").ToImage(),
+        first.ConvertImageDtype(torch.float),
+        first.Normalize(preset.mean, preset.std),
+    ]
 
 
 def known_name(value: Any) -> str:
