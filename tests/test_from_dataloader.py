@@ -209,7 +209,7 @@ def test_the_report_says_what_becomes_of_keywords(capsys: pytest.CaptureFixture[
     advice = [part.name for part in loader.report.advice]
     workers = min(3, len(os.sched_getaffinity(0)))  # more than there are cores only wait
     more = [f"python_workers={workers}"] if workers > 1 else []
-    assert advice == ['.torch(batch="dict")', *more]
+    assert advice == more
     assert "seed=77" in printed and loader.state_dict()["seed"] == 77
     assert loader.report.records_checked == 11 and "compared     11 records" in printed
 

@@ -148,8 +148,6 @@ def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_wor
         if keyword.unneeded and value is not None and value not in keyword.usual:
             said = name_of(value) if callable(value) else value
             report.add(f"{name}={said}", DROPPED, keyword.unneeded)
-    if dataset.named:
-        report.add('.torch(batch="dict")', ADVICE, "gives batches as dictionaries")
     if report.python and python_workers:
         report.add(
             f"python_workers={python_workers}",

@@ -66,9 +66,11 @@ class MigratedLoader(Loader):
     def mixup_enabled(self, enabled: bool) -> None:
         self._given.mixup_enabled = enabled
 
-    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
+    def torch(self, device: Any = None, batch: str | None = None, depth: int = 2) -> TorchBatches:
         """Batches as torch tensors, as Loader.torch has them; where a collate_fn is run, what it
-        returns, on ``device``."""
+        returns, on ``device``. batch: None gives dictionaries where records are dictionaries."""
+        if batch is None:
+            batch = "dict" if self.node is not None and self.node.how == "dict" else "tuple"
         if self.collated is None:
             return super().torch(device, batch, depth)
         view = super().torch(None, batch)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MoCo's and SimSiam's scripts, as they are: two views of an image stay two batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_data
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision.transforms.v2")
+import two_crops as script  # noqa: E402
+from comparison import assert_equal_batches, migrated, native  # noqa: E402
+from torch import nn  # noqa: E402
+from torchvision import transforms  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_data.image_folder(tmp_path_factory.mktemp("folder"))
+
+
+def test_two_views_are_equal_without_what_is_random(root: Path) -> None:
+    steps = [transforms.Resize((64, 64)), transforms.RandomHorizontalFlip(1.0)]
+    steps += [transforms.ToTensor(), transforms.Normalize((0.5,) * 3, (0.25,) * 3)]
+    dataloader = script.train_loader(root, steps=steps, shuffle=False)
+    assert_equal_batches(native(dataloader), dataloader)
+
+
+def test_each_view_is_drawn_by_itself(root: Path) -> None:
+    loader = native(script.train_loader(root))
+    for images, labels in loader.torch():
+        assert len(images) == 2 and labels.shape == (8,)
+        query, key = images
+        assert query.shape == key.shape == (8, 3, 64, 64)
+        assert not any(torch.equal(one, other) for one, other in zip(query, key, strict=True))
+
+
+def test_pillows_blur_alone_runs_in_python(root: Path) -> None:
+    """It has no native form; all else of the list has, and is."""
+    loader = migrated(script.train_loader(root, aug_plus=True))
+    assert {part.name for part in loader.report.python} <= {"RandomApply", "GaussianBlur"}
+    model = nn.Sequential(nn.Conv2d(3, 4, 8, stride=8), nn.ReLU(), nn.Flatten(), nn.Linear(256, 8))
+    assert script.train(loader.torch(), model, torch.optim.SGD(model.parameters(), lr=0.01)) < 1
