@@ -68,7 +68,7 @@ def test_the_help_of_a_command_fits_80_columns_and_has_examples(command: str) ->
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the examples talk of: train/, a pack of it, a training script, a step."""
+    """What the examples talk of: train/, a pack of it, a picture, a training script, a step."""
     import headrace
 
     root = tmp_path_factory.mktemp("help")
@@ -76,6 +76,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = root / "train" / ("cat", "dog")[number % 2]
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, target)
+    shutil.copy(picture, root / "photo.jpg")
     (root / "train.py").write_text(SCRIPT)
     (root / "step.py").write_text(STEP)
     headrace.pack(root / "train", root / "train.hrpack")
