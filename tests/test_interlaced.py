@@ -71,6 +71,21 @@ def test_chroma_of_progressive_frames_colours_two_rows() -> None:
     np.testing.assert_array_equal(_core.decode_video(data, range(6)), videos.decoded(data)[0])
 
 
+def test_film_at_the_rate_of_television_is_progressive() -> None:
+    data = videos.encoded(woven(24), **{"x264-params": "pic-struct=1:bframes=2:keyint=5"})
+    # Picture timing (H.264, D.2.3) of three fields, two, three and two, each without a time stamp.
+    frame, pulled_down = b"\6\1\1\4\x80", bytearray(data)
+    places = [at for at in range(len(data)) if data.startswith(frame, at)]
+    assert len(places) == 24
+    for number, at in enumerate(places):
+        pulled_down[at + 3] = (0x51, 0x42, 0x61, 0x32)[number % 4]
+    ours = np.asarray(_core.decode_video(bytes(pulled_down), range(24)))
+    np.testing.assert_array_equal(ours, videos.decoded(data)[0])
+    for number in range(24):
+        alone = np.asarray(_core.decode_video(bytes(pulled_down), [number]))
+        np.testing.assert_array_equal(alone[0], ours[number])
+
+
 @pytest.mark.parametrize("height", [34, 36, 38, 50])
 def test_any_height_has_fields(height: int) -> None:
     data = videos.encoded(woven(4, height), "mpeg4", **FIELDS)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/video/h264_sequence.h"
 
 namespace headrace {
 namespace {
@@ -21,6 +22,14 @@ bool has_known_planes(const media::Frame& frame) {
          frame.matrix <= static_cast<uint32_t>(ColorMatrix::kOther) &&
          frame.range <= static_cast<uint32_t>(ColorRange::kFull) &&
          frame.transfer <= static_cast<uint32_t>(ColorTransfer::kHLG);
+}
+
+// What a decoder says of H.264 depends on what it has decoded before: of pictures that are shown as
+// two fields and not coded so (film at the rate of television) it takes the last one's word. Where
+// the sequence has no fields there are none.
+bool holds_fields(const media::Frame& frame, const VideoTrack& track) {
+  return frame.interlaced == 1 &&
+         (track.codec != VideoCodec::kH264 || may_hold_h264_fields(track.parameters));
 }
 
 // Rows of `row_bytes`, and what may be read beyond, inside of so many bytes. REQUIRES: rows >= 1
@@ -48,7 +57,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
                .planes = frame.planes,
                .chroma_x = frame.chroma_x,
                .chroma_y = frame.chroma_y,
-               .interlaced = frame.interlaced == 1,
+               .interlaced = holds_fields(frame, track),
                .bits = frame.bits,
                .color = track.color};
   // What the stream says is nearer to the truth than what the container repeats.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/h264_sequence.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "headrace/codecs/media/big_endian_bits.h"
+#include "headrace/codecs/media/big_endian_reader.h"
+
+namespace headrace {
+namespace {
+
+// Without the bytes that keep it from looking like the begin of another unit.
+std::vector<uint8_t> payload_of(std::span<const uint8_t> unit) {
+  std::vector<uint8_t> out;
+  int zeros = 0;
+  for (const uint8_t byte : unit) {
+    const bool inserted = zeros >= 2 && byte == 3;
+    if (!inserted) out.push_back(byte);
+    zeros = byte == 0 ? zeros + 1 : 0;
+  }
+  return out;
+}
+
+class GolombBits : public BigEndianBits {
+ public:
+  using BigEndianBits::BigEndianBits;
+  // ue(v), and se(v) for whoever only passes over it.
+  uint32_t number() {
+    int zeros = 0;
+    while (zeros < 32 && good() && !flag()) ++zeros;
+    return zeros < 32 ? (1u << zeros) - 1 + take(zeros) : 0;
+  }
+  int32_t difference() {
+    const auto code = static_cast<int32_t>(number());
+    return code % 2 ? code / 2 + 1 : -(code / 2);
+  }
+};
+
+void skip_scaling_lists(GolombBits& bits, int lists) {
+  for (int i = 0; i < lists; ++i) {
+    if (!bits.flag()) continue;
+    int last = 8, next = 8;
+    for (int k = 0; k < (i < 6 ? 16 : 64) && bits.good(); ++k) {
+      if (next != 0) next = (last + bits.difference()) & 255;
+      last = next == 0 ? last : next;
+    }
+  }
+}
+
+// frame_mbs_only_flag; none where the set is cut off.
+std::optional<bool> has_frames_only(std::span<const uint8_t> unit) {
+  constexpr std::array<uint32_t, 13> kWithChroma{100, 110, 122, 244, 44,  83, 86,
+                                                 118, 128, 138, 139, 134, 135};
+  constexpr uint32_t kColorPlanes = 3, kMostCycle = 255;
+  const std::vector<uint8_t> payload = payload_of(unit);
+  GolombBits bits(payload);
+  bits.skip(8);  // the unit's header
+  const uint32_t profile = bits.take(8);
+  bits.skip(8 + 8);
+  bits.number();  // its id
+  if (std::ranges::find(kWithChroma, profile) != kWithChroma.end()) {
+    const uint32_t chroma = bits.number();
+    if (chroma == kColorPlanes) bits.skip(1);
+    bits.number();  // depths
+    bits.number();
+    bits.skip(1);
+    if (bits.flag()) skip_scaling_lists(bits, chroma == kColorPlanes ? 12 : 8);
+  }
+  bits.number();  // log2_max_frame_num_minus4
+  const uint32_t order = bits.number();
+  if (order == 0) bits.number();
+  if (order == 1) {
+    bits.skip(1);
+    bits.number();
+    bits.number();
+    const uint32_t cycle = bits.number();
+    if (cycle > kMostCycle) return {};
+    for (uint32_t i = 0; i < cycle; ++i) bits.number();
+  }
+  bits.number();  // max_num_ref_frames
+  bits.skip(1);
+  bits.number();  // width and height
+  bits.number();
+  const bool only = bits.flag();
+  return bits.good() ? std::optional(only) : std::nullopt;
+}
+
+}  // namespace
+
+bool may_hold_h264_fields(std::span<const uint8_t> avcc) {
+  BigEndianReader reader(avcc);
+  const bool known = reader.u8() == 1;
+  reader.skip(4);
+  const int count = reader.u8() & 31;
+  bool frames_only = known && count > 0;
+  for (int i = 0; i < count && frames_only; ++i) {
+    const std::span<const uint8_t> unit = reader.bytes(reader.u16());
+    frames_only = reader.good() && has_frames_only(unit).value_or(false);
+  }
+  return !frames_only;
+}
+
+}  // namespace headrace
