@@ -113,6 +113,39 @@ TEST(ASoundOfMatroska, IsRefusedWhereSomeOfItIsMissing) {
   EXPECT_EQ(code(1200), "HR0352");
 }
 
+// A block of ten samples of ten milliseconds, so many nanoseconds of which are not to be heard.
+Bytes padded_block(int16_t time, int64_t discards) {
+  Bytes number;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    number.push_back(static_cast<uint8_t>(discards >> shift));
+  }
+  return element(mkv::kBlockGroup, element(mkv::kBlock, block(1, time, 0, Bytes(10, 128))) +
+                                       element(mkv::kDiscardPadding, number));
+}
+
+TEST(ASoundOfMatroska, EndsBeforeThePaddingOfItsLastBlock) {
+  const auto frames = [](const Bytes& last) -> int64_t {
+    const Bytes file = sound_of(laced(0, 0, Bytes(10, 128)) + last).file();
+    Buffer padded(file.size());
+    std::memcpy(padded.data(), file.data(), file.size());
+    AudioDecoders decoders;
+    const Result<Sound> sound = open_sound(padded.bytes(), decoders);
+    return sound ? sound->frames() : -1;
+  };
+  EXPECT_EQ(frames(padded_block(100, 0)), 20);
+  EXPECT_EQ(frames(padded_block(100, 40'000'000)), 16);
+  EXPECT_EQ(frames(padded_block(100, 100'000'000)), 10);
+  EXPECT_EQ(frames(padded_block(100, 210'000'000)), -1);  // more than there is
+  EXPECT_EQ(frames(padded_block(100, INT64_MAX)), -1);
+}
+
+TEST(ASoundOfMatroska, IsRefusedWhereSamplesAreLeftOutElsewhere) {
+  const Bytes whole = laced(100, 0, Bytes(10, 128));
+  EXPECT_EQ(code_of(sound_of(padded_block(0, 40'000'000) + whole)), "HR0352");
+  EXPECT_EQ(code_of(sound_of(padded_block(0, -40'000'000))), "HR0352");
+  EXPECT_EQ(code_of(sound_of(padded_block(0, 0) + whole)), "good");
+}
+
 // Less than the clock's slack over all of a sound, and a fiftieth of a second in which it is late.
 TEST(ASoundOfMatroska, IsRefusedWhereOnePacketIsMissing) {
   const auto code = [](int missing, int in_block) {
