@@ -123,9 +123,9 @@ class Batching:
         after = self._prefetched if self.how == "run" else None
         loader.collated = Collated(self.function, samples, self._copies, after)
         cost = self._cost(loader, dataset, steps) if check else ""
-        how = "on copies of its records" if loader.collated.copies else "without a copy"
+        copies = ", on copies of its records" if loader.collated.copies else ""
         became = NATIVE if self.how == "transpose" else PYTHON
-        note = f"run on each finished batch of .torch(), {how}{cost}"
+        note = f"run on each finished batch of .torch(){copies}{cost}"
         self._report.add(self.name, became, note)
 
     def _sample(self) -> Any:
