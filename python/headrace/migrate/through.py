@@ -53,7 +53,8 @@ def _traced(transform: Any, count: int) -> list[str]:
 
     marks = [Mark(attempt, "pil", str(place)) for place in range(count)]
     with seeded(0):
-        before = guards.generators()
+        generators = guards.reader()
+        before = generators()
         try:
             copy = clone(transform, passing)
             out = copy(*marks)
@@ -63,7 +64,7 @@ def _traced(transform: Any, count: int) -> list[str]:
             raise PassesNot(attempt.reason or f"{type(failure).__name__}: {failure}") from None
         if attempt.reason:
             raise PassesNot(attempt.reason)
-        if guards.generators() != before:
+        if generators() != before:
             raise PassesNot("it draws random numbers")
     results = out if count > 1 and type(out) is tuple else (out,)
     if not _are_arguments(results, count):

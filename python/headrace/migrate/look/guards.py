@@ -10,7 +10,7 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,28 @@ from headrace.migrate.look.marks import Mark
 from headrace.migrate.look.recorders import Stand
 
 State = dict[str, Any]
-# As they are before stand-ins take their places.
-_of_python, _of_numpy = random.getstate, np.random.get_state
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom")
 _BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _DEPTH, _MOST = 4, 64
 
 
-def generators() -> State:
-    """The global generators of Python, NumPy and torch."""
-    state: Any = _of_numpy(legacy=False)
-    out: State = {
-        "random": _of_python(),
-        "numpy.random": (state["state"]["key"].tobytes(), state["state"]["pos"]),
-    }
+def reader() -> Callable[[], State]:
+    """What reads the global generators of Python, NumPy and torch, also once stand-ins have taken
+    the places of the functions that do."""
+    of_python, of_numpy = random.getstate, np.random.get_state
     torch = sys.modules.get("torch")
-    if torch:
-        out["torch"] = torch.default_generator.get_state().numpy().tobytes()
-    return out
+
+    def states() -> State:
+        state: Any = of_numpy(legacy=False)
+        out: State = {
+            "random": of_python(),
+            "numpy.random": (state["state"]["key"].tobytes(), state["state"]["pos"]),
+        }
+        if torch:
+            out["torch"] = torch.default_generator.get_state().numpy().tobytes()
+        return out
+
+    return states
 
 
 def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:

@@ -90,8 +90,9 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     copy = clone(dataset, recorder, deep)
     for home in homes:
         names.replace(home, recorder)
+    generators = guards.reader()
     put(spaces, StandIns(attempt, homes).replacements())
-    before = guards.generators(), guards.held(copy, spaces)
+    before = generators(), guards.held(copy, spaces)
     count = len(dataset)
     calls = _Calls(copy, attempt)
     for number in sorted({0, count // 2, count - 1}):
@@ -99,7 +100,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     try:
         calls.twice(count, say)
     finally:
-        if guards.generators() != before[0]:
+        if generators() != before[0]:
             if DIFFERS in attempt.reason:  # that is why
                 attempt.reason = ""
             raise attempt.leave("__getitem__ draws random numbers", _DRAW)
