@@ -145,6 +145,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "record 30 is made in another way",
     ),
     "set_epoch": (lambda: sets.SetsEpoch(), r"set_epoch\(\)"),
+    "whole batches": (lambda: sets.Fetches(), "__getitems__ of its own"),
     "writes": (lambda: sets.Writes(), "writes to"),
     "counts": (lambda: sets.Counts(), "changes self.calls"),
     "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),
@@ -242,6 +243,16 @@ def test_a_lock_that_another_thread_holds_is_no_end(monkeypatch: pytest.MonkeyPa
     finally:
         done.set()
         thread.join()
+
+
+def test_a_loader_that_runs_goes_on_beside_a_fork() -> None:
+    first = translated(DataLoader(sets.Usual(), batch_size=4), threads=2)
+    running = iter(first.torch())
+    seen = [next(running)]
+    second = translated(DataLoader(sets.Usual(), batch_size=4))
+    seen += list(running)
+    for one, other in zip(seen, second.torch(), strict=True):
+        assert_alike(one, other)
 
 
 def test_other_threads_of_the_program_see_no_stand_in() -> None:

@@ -379,6 +379,11 @@ class OneRecord(Base):
         return transform(self.open(i)), self.labels[i]
 
 
+class Fetches(Usual):
+    def __getitems__(self, numbers: list[int]) -> Any:
+        return [self[i] for i in reversed(numbers)]
+
+
 class SetsEpoch(Usual):
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch

@@ -58,6 +58,11 @@ def _is_users(module: str | None) -> bool:
     return isinstance(file, str) and not is_installed(file)
 
 
+def fetches_batches(dataset: Any) -> bool:
+    """Whether the user wrote it a ``__getitems__``, which torch prefers to ``__getitem__``."""
+    return _is_users(getattr(getattr(type(dataset), "__getitems__", None), "__module__", None))
+
+
 def handles_exceptions(dataset: Any) -> bool:
     """Whether a ``__getitem__`` of its classes has an ``except``: it may skip what is damaged."""
     codes = [

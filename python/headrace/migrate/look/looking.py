@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from headrace.migrate.look import child, guards, spies
 from headrace.migrate.look.columns import Table
-from headrace.migrate.look.homes import handles_exceptions, homes_of
+from headrace.migrate.look.homes import fetches_batches, handles_exceptions, homes_of
 from headrace.migrate.look.marks import DIFFERS, Attempt, Left
 from headrace.migrate.look.names import Names
 from headrace.migrate.look.recorders import Recorder, clone, is_composite
@@ -41,6 +41,8 @@ def look(dataset: Any, limit: float = LIMIT) -> Looked:
         return Looked("it has no attributes to look at")
     if hasattr(dataset, "set_epoch"):
         return Looked("it has set_epoch(): its records may change from epoch to epoch")
+    if fetches_batches(dataset):
+        return Looked("it has a __getitems__ of its own, which a DataLoader asks for whole batches")
     more = f"; trace={2 * limit:g} allows it longer"
     try:
         wrappers = [real for real in transforms_of(dataset, False).values() if is_composite(real)]
