@@ -133,7 +133,8 @@ class FrameDecoder final : public ImageDecoder {
   int chroma_row(int y) const {
     if (!frame_.interlaced || frame_.chroma_y == 0) return y >> frame_.chroma_y;
     const int row = (y >> 1 >> frame_.chroma_y) * 2 + (y & 1), rows = chroma_rows(frame_);
-    return row < rows || rows == 1 ? std::min(row, rows - 1) : row - 2;
+    if (row < rows) return row;
+    return std::max(row - 2, 0);
   }
 
   void deliver(const DecodeJob& job, int y, int count) {
