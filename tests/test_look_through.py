@@ -26,8 +26,8 @@ from PIL import Image, ImageOps
 
 pytest.importorskip("torch")
 pytest.importorskip("torchvision")
+import looked_datasets as sets
 import torch
-import usual_datasets as sets
 from test_nested_records import assert_alike
 from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
 from torchvision import datasets
@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "encoded images from a container": (lambda: sets.Stored(), r"BytesIO, not of a path"),
     "arrays in memory": (lambda: sets.InMemory(), "transform gets a picture from memory"),
     "arithmetic of its own": (lambda: sets.ToFloat(), r"\.astype of the picture"),
-    "flips": (lambda: sets.Flips(), r"\.transpose of the picture of record \d+ \(usual_datas"),
+    "flips": (lambda: sets.Flips(), r"\.transpose of the picture of record \d+ \(looked_datas"),
     "a generator of NumPy's": (
         lambda: sets.DrawsRarely(np.random.default_rng(1)),
         "changes self.generator",
