@@ -373,6 +373,26 @@ def test_two_views_draw_apart_and_share_their_file() -> None:
             assert not torch.equal(query, key)
 
 
+def test_one_of_two_views_can_be_left_out() -> None:
+    views = sets.TwoCrops(sets.fixed())
+    dataset = datasets.ImageFolder(sets.FOLDER, views)
+    for fields in (("image2", "label"), ("label",)):
+        loader = translated(DataLoader(dataset, batch_size=4), fields=fields)
+        assert next(iter(loader.torch()))._fields == fields
+
+
+def test_files_that_headrace_refuses_are_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Grey of 16 bits, which Pillow alters without a word."""
+    deep = np.linspace(0, 65535, 400, dtype=np.uint16).reshape(20, 20)
+    Image.fromarray(deep).save(tmp_path / "deep.png")
+    monkeypatch.setattr(sets, "FILES", [str(tmp_path / "deep.png")] * 4)
+    monkeypatch.setattr(sets, "LABELS", [0] * 4)
+    (part,) = translated(DataLoader(sets.Usual(), batch_size=4)).report.python
+    assert "HR0386" in part.note
+
+
 def test_classes_of_a_dataset_name_its_labels() -> None:
     dataset = sets.Usual(classes=["cat", "dog", "eel"])
     assert translated(DataLoader(dataset)).source.classes == ["cat", "dog", "eel"]

@@ -52,10 +52,10 @@ class Parts:
             for name, parts in self.pictures.items()
         }
         label = (self.label.steady if steady else self.label.step) if self.label else []
+        if dataset.shared and steps:  # views of one file, which is read once
+            return [T.Fork(dataset.shared, **steps)]
         if len(steps) <= 1:
             return [*before, *(step for each in steps.values() for step in each), *label]
-        if dataset.shared:  # views of one file, which is read once
-            return [T.Fork(dataset.shared, **steps)]
         return steps
 
 

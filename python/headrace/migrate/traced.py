@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
+from headrace.errors import Error
 from headrace.migrate.known_dataset import Dataset, NoFormat, Picture
 from headrace.migrate.look import LIMIT, Looked, look, transforms_of
 from headrace.migrate.look.columns import numpy_column
@@ -246,7 +247,11 @@ def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
 
     count = len(dataset.source)
     picks = np.unique(np.linspace(0, count - 1, min(_DECODED, count)).astype(np.int64))
-    for number, record in zip(picks, decoded(dataset, picks), strict=True):
+    try:
+        ours = decoded(dataset, picks)
+    except Error as refused:
+        raise NoFormat(f"left as it is: {str(refused).splitlines()[0]}") from None
+    for number, record in zip(picks, ours, strict=True):
         raw = dataset.raw(int(number))
         for name, picture in dataset.pictures.items():
             if name not in record:

@@ -31,7 +31,7 @@ def opened(path: str, ops: Sequence[Op]) -> Any:
         elif op[0] == "array":
             value = np.array(value)
         elif op[0] == "reversed":
-            value = value[..., ::-1]
+            value = np.ascontiguousarray(value[..., ::-1])
         elif op[0] == "call":
             break
     return value
