@@ -60,7 +60,7 @@ class RowGroups:
         chunks = [chunk for i in range(len(self)) for chunk in self._chunks(i, columns)]
         size = sum(map(_decoded_bytes, chunks))
         share = max(self._least, 64 * sum(chunk.total_compressed_size for chunk in chunks))
-        return size <= min(self._memory, share)
+        return bool(size <= min(self._memory, share))
 
     def _read_by_dictionary(
         self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int
