@@ -9,6 +9,7 @@
 #include "headrace/codecs/audio/sound.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/fields/kind.h"
+#include "headrace/fields/pictures.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
@@ -51,8 +52,9 @@ nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view o
 }
 
 // Encoded bytes -> (C, H, W) uint8. `kind`: of the field. `lenient`: as far as any of it can be
-// shown.
-Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool lenient) {
+// shown. `upright`: turned as its Exif orientation says.
+Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool lenient,
+             bool upright) {
   Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   ReleasedGil no_gil;
@@ -63,7 +65,8 @@ Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool 
   picture->strict = strict;
   picture->repair = lenient;
   if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
-  const Recipe recipe(*picture);
+  Recipe recipe(*picture);
+  if (upright) stand_upright(recipe, picture->header.exif_orientation);
   const Size size = recipe.size();
   Array out = make_array(DType::kUInt8, {recipe.channels(), size.height, size.width});
   RenderTask task;
@@ -314,7 +317,7 @@ void bind_source(nb::module_& module) {
              nb::sig("def audio_header(encoded: bytes) -> tuple[int, int, int]"),
              "Frames, channels and sample rate of an encoded sound.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("kind") = "image",
-             nb::arg("strict") = false, nb::arg("lenient") = false,
+             nb::arg("strict") = false, nb::arg("lenient") = false, nb::arg("upright") = false,
              "An encoded picture as a (C, H, W) uint8 array.");
 }
 

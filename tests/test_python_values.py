@@ -4,6 +4,7 @@ parsed, unmasked, or read after it was overwritten."""
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -248,15 +249,33 @@ def test_a_grey_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_
 
     class Shapes(data.Dataset):
         def __len__(self) -> int:
-            return 8
+            return 400
 
         def __getitem__(self, index: int) -> Any:
-            return np.zeros((1 if index == 2 else 3, 6, 8), np.uint8), index
+            return np.zeros((1 if index == 137 else 3, 6, 8), np.uint8), index
 
-    loader = hr.from_dataloader(data.DataLoader(Shapes(), batch_size=2), check=False, verbose=False)
+    loader = hr.from_dataloader(data.DataLoader(Shapes(), batch_size=8), check=False, verbose=False)
     with pytest.raises(hr.ConfigError, match="HR0601") as caught:
         list(loader)
     assert "returns=" not in caught.value.hint and '.convert("RGB")' in caught.value.hint
+
+
+def test_a_dataset_that_draws_by_itself_is_said_to() -> None:
+    class Drawing:
+        def __init__(self) -> None:
+            self.draws = np.random.default_rng(0)
+
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> Any:
+            return {"x": self.draws.random(3), "label": index}
+
+    with pytest.warns(UserWarning, match=r"record 0 of Drawing differs .*\(x\).*draws by itself"):
+        hr.open(Drawing())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hr.open([{"x": np.float32([np.nan, 1])}] * 2)
 
 
 def test_paths_in_records_are_files(pictures: Path) -> None:

@@ -32,17 +32,6 @@ std::string text_of_form(const PictureForm& form) {
   return text_of(form.sample, {form.channels, -1, -1});
 }
 
-// EXIF 2.3, tag 274: how the stored picture must be turned to stand upright. REQUIRES: a recipe
-// that has no step yet, which takes any turn.
-void stand_upright(Recipe& picture, int orientation) {
-  const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  [[maybe_unused]] const bool held = (orientation < 5 || picture.transpose()) &&
-                                     (!across || picture.flip_horizontal()) &&
-                                     (!down || picture.flip_vertical());
-  assert(held);
-}
-
 Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   Result<EncodedPicture> opened =
       from.renderer.open(from.data.bytes, from.options.limits, from.options.page);
@@ -163,6 +152,15 @@ Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Rec
 }
 
 }  // namespace
+
+void stand_upright(Recipe& picture, int orientation) {
+  const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  [[maybe_unused]] const bool held = (orientation < 5 || picture.transpose()) &&
+                                     (!across || picture.flip_horizontal()) &&
+                                     (!down || picture.flip_vertical());
+  assert(held);
+}
 
 bool take_picture(Field& field, FieldKind kind) {
   if (is_stored_bytes(field)) {

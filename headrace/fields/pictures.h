@@ -35,6 +35,10 @@ bool can_be_picture(DType dtype, const Shape& shape);
 // The dtypes among these.
 bool is_picture_dtype(DType dtype);
 
+// EXIF 2.3, tag 274: turns the stored picture so that it stands upright. REQUIRES: a recipe that
+// has no step yet, which takes any turn.
+void stand_upright(Recipe& picture, int orientation);
+
 // Edits the recipe, and materializes where it does not fit. `filter`: of all resizes, in place of
 // the geometry's own.
 Result<void> follow_picture(const Following& way, FieldValue& value,

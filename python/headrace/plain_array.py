@@ -25,7 +25,7 @@ def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ma.MaskedArray):
         if is_masked(value):
-            hidden = np.ma.count_masked(value)
+            hidden = int(np.ma.getmaskarray(value).sum())
             raise ValueError(
                 f"{hidden:,} of {value.size:,} values are masked, and would be delivered: "
                 ".filled(value) says what they become"

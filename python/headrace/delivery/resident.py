@@ -22,6 +22,7 @@ from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
 from headrace.loader.form import Form, devices_named
 from headrace.loader.views import Delivered
+from headrace.plain_array import plain_array
 from headrace.sources import Source
 from headrace.sources import open as open_source
 
@@ -180,19 +181,20 @@ def _named(values: Sequence[Any]) -> dict[str, Any]:
 
 def _array_of(name: str, value: Any) -> np.ndarray[Any, Any]:
     """The values for the engine, without a copy where they are dense and on the host."""
-    given = value
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":
+    array = np.empty((), object)
+    if hasattr(value, "__array__"):
+        try:
+            array = np.ascontiguousarray(plain_array(value))
+        except (TypeError, ValueError) as failure:  # masked, or bfloat16
             raise _NOT_ARRAYS.error(
-                f"{name} is bfloat16, which NumPy has not",
-                hint="keep uint8 or float32, and convert in the transforms: ToDtype('bfloat16')",
-            )
-        value = value.numpy()
-    array = np.ascontiguousarray(value) if hasattr(value, "__array__") else np.empty((), object)
+                f"{name} is {failure}",
+                hint="keep uint8 or float32, and convert in the transforms: ToDtype('bfloat16')"
+                if "bfloat16" in str(failure)
+                else "",
+            ) from None
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:
         raise _NOT_ARRAYS.error(
-            f"{name} is {type(given).__name__} of {array.dtype}",
+            f"{name} is {type(value).__name__} of {array.dtype}",
             hint="an array or tensor of numbers whose first axis is the record",
         )
     if len(array) == 0:

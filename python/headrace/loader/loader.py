@@ -24,6 +24,7 @@ from headrace.loader.outputs import Outputs
 from headrace.loader.turn import Turn
 from headrace.per_record import Layout
 from headrace.sources import Source
+from headrace.sources import open as open_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,6 +67,9 @@ class Loader(Outputs):
     ) -> None:
         keywords = options.completed(given)
         options.refuse_positional(more)
+        source = open_source(source)
+        if source.upright and "exif_orientation" not in given:
+            keywords["exif_orientation"] = True
         self._assembly = Assembly(source, transforms, keywords, self._kept)
         self._turn = Turn()
         self._loaded = LoadedState()

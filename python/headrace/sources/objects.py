@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.errors import Error, declare
+from headrace.errors import Error, declare, warn
 from headrace.sources.media_paths import FILE_FIELDS, kind_by_suffix
 from headrace.sources.own_labels import changes_labels, own_labels
 from headrace.sources.pictures import PictureForm, is_over, picture_form
@@ -62,6 +62,12 @@ def source_from_object(
     that has another label is a bad record.
     """
     reader = ObjectReader(records, shapes or {}, tuple(names), kinds or {}, labels)
+    if reader.drawn:
+        warn(
+            f"record 0 of {type(records).__name__} differs when it is read again "
+            f"({', '.join(reader.drawn)}): the dataset draws by itself, so seed= and resume do not "
+            "hold for it. Random transforms in the loader's list do what seed= says"
+        )
     own = [] if changes_labels(records) else getattr(records, "classes", [])
     class_names = list(classes) or [str(name) for name in own]
     described = type(records).__name__
@@ -110,6 +116,7 @@ class ObjectReader:
                 )
         values = {name: self._at_first(name, value) for name, value in first.items()}
         planes = {values[n].shape[1:] for n, kind in self.kinds.items() if kind == "picture"}
+        self.drawn = self._drawn(values) if values else []
         self.fields = []
         for name, kind in self.kinds.items():
             shape = shapes.get(name)
@@ -164,6 +171,14 @@ class ObjectReader:
         except (TypeError, ValueError, OSError) as failure:
             raise UNKNOWN_VALUE.error(f"{name} of record 0: {failure}") from failure
 
+    def _drawn(self, values: Mapping[str, Any]) -> list[str]:
+        """Fields of record 0 that are not the same when it is read again."""
+        try:
+            again = named_values(self.records[0], self.names)
+            return [n for n, v in values.items() if not _is_same(v, self._crossing(n, again[n]))]
+        except Exception:  # it can be read once only, or now and then
+            return []
+
     def _are_like(self, name: str, first: Any, others: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the middle and the last picture have record 0's shape: then all must."""
         try:
@@ -215,6 +230,12 @@ class ObjectReader:
         except Exception:
             return -1
         return value if -(1 << 63) <= value < 1 << 63 else -1
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    if not isinstance(value, np.ndarray):
+        return bool(value == other)
+    return bool(value.shape == other.shape and value.tobytes() == other.tobytes())
 
 
 def _listed_labels(labels: Any, kinds: Mapping[str, str], records: int) -> list[int] | None:

@@ -56,11 +56,7 @@ def open(
             warn(text)
         return Source(engine, os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
-        from headrace.sources.arrow_files.tables import source_of_dataset
-
-        params.pop("format", None)
-        engine = source_of_dataset(path, **params)
-        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
+        return _open_dataset(path, kinds, params)
     if (table := table_in_memory(path, kinds)) is not None:
         return source_of_table(table, kinds=kinds, **params)
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
@@ -76,6 +72,28 @@ def open(
         f"{type(path).__name__} is neither a path nor an object with len() and [i]",
         hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
     )
+
+
+def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[str, Any]) -> Source:
+    """A ``datasets.Dataset`` of Hugging Face: its table, or its records where a function of the
+    user's makes them (``with_transform``). Images stand upright, as that library turns them."""
+    if isinstance(dataset, Mapping):
+        raise NOT_A_SOURCE.error(
+            f"a {type(dataset).__name__} of the splits {', '.join(map(str, dataset))}",
+            hint=f'hr.open(dataset["{next(iter(dataset), "train")}"])',
+        )
+    params.pop("format", None)
+    if getattr(dataset, "_format_type", None) == "custom":
+        from headrace.sources.objects import source_from_object
+
+        return source_from_object(dataset, kinds=kinds, **params)
+    from headrace.sources.arrow_files.tables import source_of_dataset
+
+    shown = getattr(dataset, "_format_columns", None)  # set_format(columns=[...])
+    if shown is not None and not getattr(dataset, "_output_all_columns", False):
+        params.setdefault("fields", [name for name in dataset.column_names if name in shown])
+    engine = source_of_dataset(dataset, **params)
+    return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)), upright=True)
 
 
 # "train-00001.tar", not a sentence or an address

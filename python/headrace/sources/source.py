@@ -34,9 +34,19 @@ class Source:
     """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
 
     def __init__(
-        self, engine: _core.Source, path: str = "", made_of: Iterable[Source] = ()
+        self,
+        engine: _core.Source,
+        path: str = "",
+        made_of: Iterable[Source] = (),
+        *,
+        upright: bool = False,
     ) -> None:
+        made_of = tuple(made_of)
         self.engine = engine
+        # Whether its images are turned as their Exif tag says where exif_orientation= does not say.
+        self.upright: bool = upright or (
+            bool(made_of) and all(source.upright for source in made_of)
+        )
         self.path = path  # that open() was given; empty for a source made of something else
         # Of this source and of those that it is made of.
         inner = tuple(path for source in made_of for path in source.paths)
@@ -57,7 +67,7 @@ class Source:
         stored = self.engine.read(number)
         record = {}
         for field in self.schema:
-            value = _delivered(field, stored[field.name])
+            value = _delivered(field, stored[field.name], self.upright)
             if field.kind == "audio" and field.encoded:
                 value, record[f"{field.name}_rate"] = value
             record[field.name] = value
@@ -231,7 +241,7 @@ def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
     return [f"{name}={kind}" for name, kind in (kinds or {}).items()]
 
 
-def _delivered(field: _core.Field, value: Any) -> Any:
+def _delivered(field: _core.Field, value: Any, upright: bool) -> Any:
     """A stored value as people want to see it; of encoded audio samples and their rate.
 
     A video stays its file: all of its frames would be too many.
@@ -242,5 +252,5 @@ def _delivered(field: _core.Field, value: Any) -> Any:
         samples, rate = _core.decode_audio(value)
         return np.asarray(samples), rate
     if field.encoded:
-        return np.asarray(_core.decode(value, str(field.kind)))
+        return np.asarray(_core.decode(value, str(field.kind), upright=upright))
     return np.asarray(value) if isinstance(value, _core.Array) else value
