@@ -12,6 +12,7 @@ import pytest
 from migrated_classes import translated
 
 import headrace as hr
+from headrace import _core
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import (  # noqa: E402
@@ -361,6 +362,18 @@ def test_a_sampler_that_fails_is_named() -> None:
             epoch_of(loader)
     loader.set_epoch(2)
     assert epoch_of(loader) == [[0, 1], [2, 3]]
+
+
+def test_a_sampler_is_asked_where_batches_are_copied_ahead_too() -> None:
+    """The thread that copies them asks, and hands on what the sampler raises."""
+    loader = translated(DataLoader(numbers(4), batch_size=2, sampler=Failing()))
+    view = loader.dlpack(_core.simulated_device(seed=1))
+    assert len(list(view)) == 2
+    for _ in range(2):
+        with pytest.raises(hr.ConfigError, match=r"HR0727.*no order today"):
+            list(view)
+    view.set_epoch(2)
+    assert len(list(view)) == 2
 
 
 def test_global_batches_and_a_ranks_own_sampler_do_not_go_together() -> None:
