@@ -157,6 +157,13 @@ def test_draws_of_the_function_repeat_after_a_resume() -> None:
         assert torch.equal(batch[0], expected)
 
 
+def test_ranks_draw_by_themselves() -> None:
+    same = TensorDataset(torch.zeros(8, 3, 4, 5), torch.arange(8))
+    dataloader = DataLoader(same, batch_size=4, collate_fn=noisy)
+    parts = [next(iter(translated(dataloader, shard=(rank, 2)).torch()))[0] for rank in range(2)]
+    assert not torch.equal(*parts)
+
+
 def in_place(samples: Any) -> Any:
     before = samples[0][0].clone()
     images = torch.stack([image for image, _ in samples])

@@ -51,7 +51,7 @@ class Collated:
         place: tuple[int, ...],
         device: Any = None,
     ) -> Any:
-        """What it makes of a batch. place: seed, epoch and number of the batch."""
+        """What it makes of a batch. place: seed, epoch, the batch's number, its first record."""
         samples = self.samples(Fields(layout, values, self.copies))
         with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63)):
             batch = self.function(samples)
@@ -98,16 +98,19 @@ class CollatedForm(Form):
 
     def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
         state = self._assembly.engine().state()  # which counts the batch already
-        place = (state["seed"], state["epoch"], state["batch"] - 1)
-        return self._made(layout, self.converted(layout, parts[0]), place)
+        fields = self.converted(layout, parts[0])
+        return self._made(layout, fields, state["epoch"], state["batch"] - 1)
 
     def inspected(
         self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
     ) -> Any:
         fields = {name: self.value(name, values[name]) for name in layout.fields}
-        return self._made(layout, fields, (self._assembly.engine().state()["seed"], *place))
+        return self._made(layout, fields, *place)
 
-    def _made(self, layout: Layout, values: Mapping[str, Any], place: tuple[int, ...]) -> Any:
+    def _made(self, layout: Layout, values: Mapping[str, Any], epoch: int, number: int) -> Any:
+        engine = self._assembly.engine()
+        first = engine.indices(epoch, number)[0]  # another one on each rank
+        place = (engine.state()["seed"], epoch, number, first)
         return self._collated(layout, values, place, self._device)
 
 
