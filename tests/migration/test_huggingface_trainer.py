@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
+from typing import Any
 
 import made_data
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("datasets")
+datasets = pytest.importorskip("datasets")
 import huggingface_trainer as script  # noqa: E402
-from comparison import assert_equal_batches, migrated  # noqa: E402
+from comparison import assert_equal_batches, migrated, records_native  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 
 
@@ -21,11 +23,49 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data.image_folder(tmp_path_factory.mktemp("folder"))
 
 
-def test_set_transform_gives_equal_batches(root: Path) -> None:
+def test_set_transform_is_native_and_equal(root: Path) -> None:
     dataloader = DataLoader(script.splits(root)["validation"], 8, collate_fn=script.collate_fn)
-    assert_equal_batches(migrated(dataloader), dataloader)
+    assert_equal_batches(records_native(dataloader), dataloader)
     train = DataLoader(script.splits(root)["train"], 8, shuffle=True, collate_fn=script.collate_fn)
-    migrated(train)
+    records_native(train)
+
+
+def test_with_transform_of_some_records_by_a_partial_function(root: Path) -> None:
+    def apply(examples: Any, transform: Any) -> Any:
+        pixels = [transform(image.convert("RGB")) for image in examples["image"]]
+        return {"pixel_values": pixels, "label": examples["label"]}
+
+    steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
+    data = script.folder_dataset(root, "train").shuffle(seed=3).select(range(5, 31))
+    data = data.with_transform(functools.partial(apply, transform=steps))
+    picked = torch.utils.data.Subset(data, list(range(0, 26, 3)))
+    for dataset in (data, picked):
+        dataloader = DataLoader(dataset, 4)
+        assert_equal_batches(records_native(dataloader), dataloader)
+
+
+def test_a_transform_that_looks_at_labels_or_images_in_a_table_run_in_python(root: Path) -> None:
+    steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
+    other = script.Compose(
+        [script.Resize((40, 48)), script.CenterCrop((40, 48)), script.ToTensor()]
+    )
+
+    def by_label(examples: Any) -> Any:
+        pairs = zip(examples["image"], examples["label"], strict=True)
+        pixels = [(other if y == 2 else steps)(x.convert("RGB")) for x, y in pairs]
+        return {"pixel_values": pixels, "label": examples["label"]}
+
+    data = script.folder_dataset(root, "train")
+    embedded = data.cast_column("image", datasets.Image(decode=False))
+    embedded = embedded.map(
+        lambda row: {"image": {"bytes": Path(row["image"]["path"]).read_bytes()}}
+    )
+    embedded = embedded.cast_column("image", datasets.Image())
+    for dataset in (data.with_transform(by_label), embedded.with_transform(by_label)):
+        dataloader = DataLoader(dataset, 4)
+        loader = migrated(dataloader)
+        assert loader.report.python
+        assert_equal_batches(loader, dataloader)
 
 
 def test_the_trainer_trains_and_evaluates_on_views(root: Path, tmp_path: Path) -> None:

@@ -273,11 +273,16 @@ def loaders(
     batch_size: int = 2,
     aspect_ratio_group_factor: int = 3,
     hflip_prob: float = 0.5,
+    size: int = 96,
     workers: int = 0,
 ) -> Any:
     """The training and the validation loader, and the training's sampler."""
     preset = DetectionPresetTrain(
-        data_augmentation=data_augmentation, hflip_prob=hflip_prob, backend=backend, use_v2=use_v2
+        data_augmentation=data_augmentation,
+        hflip_prob=hflip_prob,
+        backend=backend,
+        use_v2=use_v2,
+        size=size,
     )
     dataset = get_coco(root, "train", preset, use_v2, with_masks)
     dataset_test = get_coco(root, "val", DetectionPresetEval(backend, use_v2), use_v2, with_masks)

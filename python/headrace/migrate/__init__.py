@@ -76,11 +76,12 @@ def from_dataloader(
     lists = batching.runs or changes.get("ragged") == "list"
     dataset, parts = resolved(
         dataloader.dataset,
-        Told(annotations, outside, lists),
+        Told(annotations, outside, batching.function if batching.runs else None, lists),
         trace,
         report if check else None,
         changes,
     )
+    batching.left_out = dataset.left_out
     batching.prefetch(dataset, parts)
     native = not dataset.steps
     report.add(

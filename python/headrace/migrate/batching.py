@@ -39,6 +39,7 @@ class Batching:
         self._report = report
         self._copies = collate == "copy"
         self._mixing: Any = None
+        self.left_out: frozenset[str] = frozenset()  # of records: no function reads it
         self._prefetched = prefetched
         self.how = "run"
         if collate in ("run", "copy"):
@@ -132,9 +133,12 @@ class Batching:
         """The dataset's own first record."""
         try:
             with seeded(0):
-                return self._dataset[0]
+                record = self._dataset[0]
         except Exception as reason:
             raise NoSamples(f"record 0 of the dataset raised {reason!r}") from reason
+        if not self.left_out:
+            return record
+        return {name: value for name, value in record.items() if name not in self.left_out}
 
     def _cost(self, loader: MigratedLoader, dataset: Dataset, steps: list[Any]) -> str:
         collated = loader.collated

@@ -70,7 +70,7 @@ class Collated:
         if not asked:
             kept = {name: _clone(value) for name, value in values.items()}
             ours = self(layout, values, (0,))
-            self.copies = not (_equal(ours, expected) and _equal(dict(values), kept))
+            self.copies = not (equal(ours, expected) and equal(dict(values), kept))
             values = kept
         taken = []
         for _ in range(_TIMES):
@@ -150,7 +150,7 @@ def _clone(value: Any) -> Any:
     return value.clone() if hasattr(value, "clone") else value
 
 
-def _equal(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
     """Whether two nested values are the same: tensors and rows of a batch value by value."""
     if hasattr(one, "detach") or hasattr(one, "dtype"):
         alike = getattr(other, "shape", None) == one.shape and other.dtype == one.dtype
@@ -158,9 +158,9 @@ def _equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(_equal, one, other))
+        return len(one) == len(other) and all(map(equal, one, other))
     if type(one).__eq__ is _BY_IDENTITY and hasattr(one, "__dict__"):
-        return _equal(vars(one), vars(other))
+        return equal(vars(one), vars(other))
     return bool(one == other)

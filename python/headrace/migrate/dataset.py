@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace import _core
 from headrace import transforms as T
-from headrace.migrate import coco, voc
+from headrace.migrate import coco, huggingface, voc
 from headrace.migrate.known_dataset import (
     REFUSED,
     Dataset,
@@ -49,6 +49,11 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
             hint="hr.prefetch(dataloader, device) feeds a GPU from any iterable",
         )
     try:
+        if huggingface.is_known(base):
+            files = huggingface.rows_of(base, rows, told.collate)
+            out = traced(files, "")
+            out.left_out = files.rows_left_out
+            return out
         out = _maker_of(base)(base, told)
     except NoFormat as reason:
         try:

@@ -55,6 +55,7 @@ class Dataset:
     several: dict[str, Picture] = dataclasses.field(default_factory=dict)  # pictures, by field
     shared: str = ""  # the field whose files all pictures are views of
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
+    left_out: frozenset[str] = frozenset()  # values of its records that no batch has
     skips: bool = False  # its code catches exceptions, and may skip what is damaged
     # Of one that is asked record by record.
     way: str = ""  # what would make it native
@@ -87,6 +88,7 @@ class Told(NamedTuple):
 
     annotations: Any = None  # CocoDetection's file
     outside: bool = False  # it may name files outside of its folder
+    collate: Any = None  # the function that is run on lists of its records
     lists: bool = False  # its records may have any shape: batches are lists of them
 
 

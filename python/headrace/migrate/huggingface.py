@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face's datasets.Dataset whose transform was given by set_transform or with_transform.
+
+The function takes columns of a batch: ``examples["pixel_values"] = [transform(image.convert("RGB"))
+for image in examples["image"]]``. ``Rows`` are its records as one of the usual Datasets, which is
+looked through as those are; what a collate function does not read is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+from headrace.migrate.collated import equal
+from headrace.migrate.known_dataset import NoFormat
+from headrace.migrate.originals import seeded
+
+_COMPARED = 8  # records
+
+
+def is_known(dataset: Any) -> bool:
+    """Whether it is a datasets.Dataset with a function of the user's."""
+    home = type(dataset).__module__.partition(".")[0]
+    return home == "datasets" and getattr(dataset, "_format_type", None) == "custom"
+
+
+def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] | None) -> Any:
+    """Its records as a Dataset of files. rows_taken: which, or None for all. Raises NoFormat."""
+    function, keywords = _function_of(dataset)
+    plain = dataset.with_format(None)
+    library = importlib.import_module("datasets")
+    features = plain.features.items()
+    images = [name for name, feature in features if isinstance(feature, library.Image)]
+    if len(images) != 1 or plain.features[images[0]].mode is not None:
+        raise NoFormat(f"it has {len(images)} columns of images as they are stored")
+    plain = plain.cast_column(images[0], library.Image(decode=False))
+    first = plain[0][images[0]]
+    if first["bytes"] is not None or not first["path"]:
+        raise NoFormat(
+            "its images are stored in its table, and from_dataloader looks through files",
+            "hr.Loader(dataset.with_format(None), [...]) reads the table natively",
+        )
+    columns = (plain if rows_taken is None else plain.select(rows_taken))[:]
+    space = {
+        "__module__": function.__module__,
+        "__getitem__": _in_module(_getitem, function),
+        "__len__": lambda self: len(self.rows_paths),
+        "rows_globals": function.__globals__,
+    }
+    rows: Any = type(type(dataset).__name__, (), space)()
+    rows.rows_paths = [each["path"] for each in columns.pop(images[0])]
+    rows.rows_image, rows.rows_order = images[0], list(plain.column_names)
+    rows.rows_columns = columns
+    rows.rows_keywords = keywords
+    rows.rows_code, rows.rows_defaults = function.__code__, function.__defaults__
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        setattr(rows, name, cell.cell_contents)
+    rows.rows_left_out = _unread(dataset, collate)
+    _compare(dataset, range(len(dataset)) if rows_taken is None else rows_taken, rows)
+    return rows
+
+
+def _function_of(dataset: Any) -> tuple[types.FunctionType, dict[str, Any]]:
+    options = getattr(dataset, "_format_kwargs", {})
+    function: Any = options.get("transform")
+    keywords: dict[str, Any] = {}
+    if isinstance(function, functools.partial) and not function.args:
+        function, keywords = function.func, dict(function.keywords)
+    if not isinstance(function, types.FunctionType):
+        raise NoFormat("its transform is no function of the script's")
+    if options.keys() != {"transform"} or getattr(dataset, "_output_all_columns", False):
+        raise NoFormat("its format has other options")
+    return function, keywords
+
+
+def _in_module(template: Any, function: types.FunctionType) -> types.FunctionType:
+    """As if it stood in the script, whose calls are watched."""
+    return types.FunctionType(template.__code__, function.__globals__, "__getitem__")
+
+
+def _getitem(self: Any, index: int) -> dict[str, Any]:
+    import types
+
+    from PIL import Image, ImageOps
+
+    image = ImageOps.exif_transpose(Image.open(self.rows_paths[index]))  # as datasets does
+    batch = {name: [image] for name in self.rows_order}
+    for name, values in self.rows_columns.items():
+        batch[name] = [values[index]]
+    cells = tuple(types.CellType(getattr(self, name)) for name in self.rows_code.co_freevars)
+    function = types.FunctionType(
+        self.rows_code, self.rows_globals, "transform", self.rows_defaults, cells
+    )
+    done = function(batch, **self.rows_keywords)
+    return {name: done[name][0] for name in done if name not in self.rows_left_out}
+
+
+def _unread(dataset: Any, collate: Callable[[list[Any]], Any] | None) -> frozenset[str]:
+    """Images as they were opened, which stay in the records and no batch has."""
+    records = [dataset[0], dataset[len(dataset) - 1]]
+    images = frozenset(name for name, value in records[0].items() if hasattr(value, "getbands"))
+    if not images or collate is None:
+        return images
+    fewer = [{n: value for n, value in r.items() if n not in images} for r in records]
+    try:
+        with seeded(0):
+            expected = collate(records)
+        with seeded(0):
+            alike = equal(collate(fewer), expected)
+    except Exception:
+        alike = False
+    if not alike:
+        raise NoFormat(f"its collate_fn reads {', '.join(sorted(images))} as it was opened")
+    return images
+
+
+def _compare(dataset: Any, numbers: Any, rows: Any) -> None:
+    """NoFormat unless both give the same records. numbers: of the dataset's."""
+    count = len(numbers)
+    for number in sorted({index * (count - 1) // _COMPARED for index in range(_COMPARED + 1)}):
+        with seeded(0):
+            record = dataset[int(numbers[number])]
+            theirs = {n: v for n, v in record.items() if n not in rows.rows_left_out}
+        with seeded(0):
+            ours = rows[number]
+        if not equal(ours, theirs):
+            raise NoFormat(f"its transform treats record {number} otherwise than one by one")
