@@ -35,6 +35,8 @@ find_path(AVIF_INCLUDE_DIR avif/avif.h)
 needs(libavif-dev AVIF_INCLUDE_DIR)
 find_path(HEIF_INCLUDE_DIR libheif/heif.h)
 needs(libheif-dev HEIF_INCLUDE_DIR)
+find_path(DE265_INCLUDE_DIR libde265/de265.h)
+needs(libde265-dev DE265_INCLUDE_DIR)
 find_path(JXL_INCLUDE_DIR jxl/decode.h)
 needs(libjxl-dev JXL_INCLUDE_DIR)
 find_path(FLAC_INCLUDE_DIR FLAC/stream_decoder.h)
@@ -47,7 +49,7 @@ find_path(OPUSFILE_INCLUDE_DIR opusfile.h PATH_SUFFIXES opus)
 needs(libopusfile-dev OPUSFILE_INCLUDE_DIR)
 set(codec_include_dirs ${WEBP_INCLUDE_DIR} ${TIFF_INCLUDE_DIR} ${GIF_INCLUDE_DIR}
                        ${OPENJPEG_INCLUDE_DIR} ${AVIF_INCLUDE_DIR} ${HEIF_INCLUDE_DIR}
-                       ${JXL_INCLUDE_DIR}
+                       ${DE265_INCLUDE_DIR} ${JXL_INCLUDE_DIR}
                        ${FLAC_INCLUDE_DIR} ${MPG123_INCLUDE_DIR} ${VORBIS_INCLUDE_DIR}
                        ${OPUSFILE_INCLUDE_DIR})
 find_path(XXHASH_INCLUDE_DIR xxhash.h)  # the header alone

@@ -11,6 +11,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/image/heif_items.h"
+#include "headrace/codecs/image/hevc_decoder.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
@@ -37,6 +38,8 @@ struct HeifLibrary {
   decltype(&heif_decoding_options_alloc) allocate_options = nullptr;
   decltype(&heif_decoding_options_free) free_options = nullptr;
   decltype(&heif_decode_image) decode = nullptr;
+  decltype(&heif_register_decoder_plugin) register_plugin = nullptr;
+  decltype(&heif_image_get_decoding_warnings) warnings = nullptr;
   decltype(&heif_image_release) release_image = nullptr;
   decltype(&heif_image_get_plane_readonly) plane = nullptr;
   decltype(&heif_image_get_width) plane_width = nullptr;
@@ -58,6 +61,8 @@ struct HeifLibrary {
     library.find(allocate_options, "heif_decoding_options_alloc");
     library.find(free_options, "heif_decoding_options_free");
     library.find(decode, "heif_decode_image");
+    library.find(register_plugin, "heif_register_decoder_plugin");
+    library.find(warnings, "heif_image_get_decoding_warnings");
     library.find(release_image, "heif_image_release");
     library.find(plane, "heif_image_get_plane_readonly");
     library.find(plane_width, "heif_image_get_width");
@@ -101,6 +106,7 @@ Error heif_problem(const heif_error& error, std::span<const uint8_t> bytes) {
 Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   const HeifLibrary& heif = heif_library();
   if (!heif.library.is_open()) return heif.library.missing();
+  if (!hevc_library().is_open()) return hevc_library().missing();
   const HeifItems items = look_at_heif_items(bytes);
   if (items.other_codings) return unread_picture(kHeifName, "whose pixels are not coded as HEVC");
   HeifPicture picture;
@@ -161,12 +167,18 @@ class HeifDecoder : public ImageDecoder {
     const std::unique_ptr<heif_decoding_options, HeifDeleter> options(heif.allocate_options());
     if (!options) return too_large_picture(kHeifName);
     options->convert_hdr_to_8bit = 1;
+    options->strict_decoding = 1;
+    options->decoder_id = hevc_decoder_id(heif.register_plugin);
     heif_image* decoded = nullptr;
     const heif_error error = heif.decode(
         picture->handle.get(), &decoded, heif_colorspace_RGB,
         alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB, options.get());
     const std::unique_ptr<const heif_image, HeifDeleter> image(decoded);
     if (error.code != heif_error_Ok) return heif_problem(error, job.bytes);
+    heif_error warning;
+    if (heif.warnings(decoded, 0, &warning, 1) > 0) {
+      return corrupt_picture(kHeifName, warning.message ? warning.message : "libheif warned of it");
+    }
     int stride = 0;
     const uint8_t* const pixels = heif.plane(image.get(), heif_channel_interleaved, &stride);
     const StoredColor color = alpha ? StoredColor::kRGBA : StoredColor::kRGB;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decodes the HEVC pictures of HEIF files for libheif, by libde265. Any thread may call it.
+//
+// libheif's own plugin ignores what libde265 says of damage, and both deliver blocks of pixels that
+// no slice of the file has written: whatever was in that memory before. Here they are an error.
+#pragma once
+
+#include <libheif/heif.h>
+
+#include "headrace/codecs/run_time_library.h"
+
+namespace headrace {
+
+// Opened on first use.
+const RunTimeLibrary& hevc_library();
+
+// The name of the plugin, for heif_decoding_options::decoder_id. It is registered with this
+// function of libheif by the first call, and does not become the default of other users of the
+// library. REQUIRES: hevc_library() is open.
+const char* hevc_decoder_id(decltype(&heif_register_decoder_plugin) register_plugin);
+
+}  // namespace headrace
