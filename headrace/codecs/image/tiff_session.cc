@@ -25,6 +25,9 @@ TiffLibrary::TiffLibrary() {
   library.find(has_codec, "TIFFIsCODECConfigured");
   library.find(read_strip, "TIFFReadEncodedStrip");
   library.find(read_tile, "TIFFReadEncodedTile");
+  library.find(read_raw_strip, "TIFFReadRawStrip");
+  library.find(read_raw_tile, "TIFFReadRawTile");
+  library.find(stored_bytes, "TIFFGetStrileByteCount");
 }
 
 const TiffLibrary& tiff_library() {

@@ -31,6 +31,9 @@ struct TiffLibrary {
   decltype(&TIFFIsCODECConfigured) has_codec = nullptr;
   decltype(&TIFFReadEncodedStrip) read_strip = nullptr;
   decltype(&TIFFReadEncodedTile) read_tile = nullptr;
+  decltype(&TIFFReadRawStrip) read_raw_strip = nullptr;
+  decltype(&TIFFReadRawTile) read_raw_tile = nullptr;
+  decltype(&TIFFGetStrileByteCount) stored_bytes = nullptr;
 
   TiffLibrary();
 };
@@ -45,7 +48,8 @@ class TiffSession {
   TiffSession(const TiffSession&) = delete;
   TiffSession& operator=(const TiffSession&) = delete;
 
-  TIFF* file() const { return file_; }                 // null where it is no TIFF
+  TIFF* file() const { return file_; }  // null where it is no TIFF
+  std::span<const uint8_t> bytes() const { return bytes_; }
   const std::string& error() const { return error_; }  // libtiff's first one
   void forget_error() { error_.clear(); }
   // What it says of a tag that it could not read, and on which the pixels depend; else empty.

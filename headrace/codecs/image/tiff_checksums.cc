@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/image/tiff_checksums.h"
+
+#include <array>
+#include <span>
+
+#include "headrace/base/buffer.h"
+#include "headrace/storage/inflate.h"
+
+namespace headrace {
+
+std::string wrong_checksum(const TiffSession& session, uint32_t number) {
+  const TiffLibrary& tiff = tiff_library();
+  TIFF* const file = session.file();
+  uint16_t compression = COMPRESSION_NONE, order = FILLORDER_MSB2LSB;
+  tiff.get_defaulted(file, TIFFTAG_COMPRESSION, &compression);
+  tiff.get_defaulted(file, TIFFTAG_FILLORDER, &order);
+  const bool deflated =
+      compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE;
+  if (!deflated || order != FILLORDER_MSB2LSB) return {};
+  const uint64_t bytes = tiff.stored_bytes(file, number);
+  if (bytes == 0 || bytes > session.bytes().size()) return "a strip or tile ends early";
+  Buffer stored(size_t{bytes});
+  const auto read = tiff.is_tiled(file) ? tiff.read_raw_tile : tiff.read_raw_strip;
+  if (read(file, number, stored.data(), tmsize_t(bytes)) != tmsize_t(bytes)) {
+    return "a strip or tile ends early";
+  }
+  Inflater inflater(DeflateWrap::kZlib);
+  std::span<const uint8_t> rest = stored.bytes();
+  std::array<uint8_t, 16384> out;  // nobody looks at it
+  while (true) {
+    const Result<Inflater::Step> step = inflater.run(rest, out);
+    if (!step) return "a strip or tile does not have its checksum";
+    if (step->ended) return {};
+    rest = rest.subspan(step->consumed);
+    if (rest.empty() && step->produced < out.size()) return "a strip or tile lacks its checksum";
+  }
+}
+
+}  // namespace headrace

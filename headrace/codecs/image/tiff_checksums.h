@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checksums that libtiff may pass over: it stops inflating when a strip or tile has its bytes, and
+// the sum comes after whatever follows them. (Builds with libdeflate look at most of them.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headrace/codecs/image/tiff_session.h"
+
+namespace headrace {
+
+// What is wrong with the sum of strip or tile `number`; empty where it is right, and for
+// compressions that have none. Takes memory for its stored bytes, which are no more than the
+// file's.
+std::string wrong_checksum(const TiffSession& session, uint32_t number);
+
+}  // namespace headrace
