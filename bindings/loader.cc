@@ -150,7 +150,8 @@ nb::dict stats(const LoaderHandle& self) {
   out["records"] = stats.records;
   out["bad_records"] = stats.bad_records;
   out["warnings"] = stats.warnings;
-  out["repaired"] = stats.repaired;
+  out["repaired"] = stats.remarks.repaired;
+  out["exif_ignored"] = stats.remarks.exif_ignored;
   nb::dict finished_before;
   for (const auto& [why, rows] : stats.finished_before) {
     finished_before[nb::str(why.data(), why.size())] = rows;

@@ -97,7 +97,8 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
 // Where a loader stands, and what it has counted by then: for go_back().
 struct LoaderMark {
   LoaderState state;
-  int64_t batches = 0, records = 0, warnings = 0, repaired = 0;
+  int64_t batches = 0, records = 0, warnings = 0;
+  PictureRemarks remarks;
   std::optional<int64_t> repaired_before;  // when the iteration that is under way began
 };
 
@@ -112,9 +113,9 @@ struct RowIndexStats {
 
 struct LoaderStats {
   int64_t batches = 0, records = 0, bad_records = 0, copies = 0;
-  int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
-  // Damage that decoders repaired, and the pictures that were delivered with it.
-  int64_t warnings = 0, repaired = 0;
+  int64_t foreseen = 0;    // batches of ragged tensors that were there before their values
+  int64_t warnings = 0;    // damage that decoders repaired
+  PictureRemarks remarks;  // pictures that were delivered with it, and others
   // Rows that crossed to a device as they are delivered, where it finishes the others, by reason.
   std::map<std::string_view, int64_t> finished_before;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch

@@ -233,6 +233,27 @@ def test_a_tiff_is_turned_where_the_user_asks_for_it() -> None:
         assert np.array_equal(got, pillow(data)), orientation
 
 
+def test_strict_looks_at_checksums_of_a_tiff_that_libtiff_passes_over() -> None:
+    """It stops inflating where a strip has its rows; the sum comes after whatever follows them."""
+    data = bytearray(encoded(waves("RGB", 64, 48), "TIFF", compression="tiff_adobe_deflate"))
+    directory = int.from_bytes(data[4:8], "little")
+    tags = {
+        int.from_bytes(data[at : at + 2], "little"): at + 8
+        for at in range(directory + 2, directory + 2 + 12 * data[directory], 12)
+    }
+    for tag in (257, 278):  # ImageLength, RowsPerStrip
+        data[tags[tag]] -= 8
+    strip, length = (int.from_bytes(data[tags[tag] :][:4], "little") for tag in (273, 279))
+    for damage in (1, 4):
+        damaged = data.copy()
+        damaged[strip + length - damage] ^= 1
+        for strict in (False, True):
+            assert ours([{"image": bytes(data)}], strict=strict).image[0].shape == (3, 40, 64)
+        assert ours([{"image": bytes(damaged)}]).image[0].shape == (3, 40, 64)
+        with pytest.raises(hr.DataError, match=r"HR0345.*checksum"):
+            ours([{"image": bytes(damaged)}], strict=True)
+
+
 def test_jpeg_inside_of_a_tiff_is_libjpegs(tmp_path: Path) -> None:
     data = encoded(waves("RGB", 130, 67), "TIFF", compression="jpeg", quality=80)
     difference = np.abs(np.asarray(ours([{"image": data}]).image[0]).astype(int) - pillow(data))

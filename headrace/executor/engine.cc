@@ -301,7 +301,7 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   if (has_batch_steps && is_settled(*run)) finish_groups(*run, renderer);
   const double seconds = now() - begin;
   const bool parked =
-      finish_run(run, settled, seconds, renderer.seconds() - before, renderer.take_repaired());
+      finish_run(run, settled, seconds, renderer.seconds() - before, renderer.take_remarks());
   renderer.trim(shares_.renderer_bytes);
   // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
   // afterwards and finds the run; what was freed before it was put aside shows here.
@@ -310,7 +310,7 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
 
 // Returns whether the run was put aside for want of memory.
 bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
-                        const StageSeconds& stages, int64_t repaired) {
+                        const StageSeconds& stages, const PictureRemarks& remarks) {
   using State = InFlight::State;
   const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
     const auto begin = run->flight.begin();
@@ -325,7 +325,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
     if (settled > 0) record_seconds_ += (seconds / settled - record_seconds_) / 4;
     OpenBatch& batch = *run->batch;
     batch.done += settled;
-    batch.repaired += repaired;
+    batch.remarks += remarks;
     batch_done = batch.filled();
     if (batch_done) filled = begin_assembly();
     consumer_waits = consumer_waits_;

@@ -125,7 +125,8 @@ struct EngineOptions {
 };
 
 struct EngineStats {
-  int64_t batches = 0, records = 0, warnings = 0, repaired = 0, copies = 0;
+  int64_t batches = 0, records = 0, warnings = 0, copies = 0;
+  PictureRemarks remarks;
   int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
   double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
   StageSeconds stages;
@@ -178,7 +179,7 @@ class Engine final : public PoolClient {
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
   bool finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
-                  const StageSeconds& stages, int64_t repaired) EXCLUDES_LOCK(mutex_);
+                  const StageSeconds& stages, const PictureRemarks& remarks) EXCLUDES_LOCK(mutex_);
   void break_off(std::unique_ptr<RecordRun> run) noexcept EXCLUDES_LOCK(mutex_);
   std::unique_ptr<OpenBatch> await(const std::function<void()>& interrupted) EXCLUDES_LOCK(mutex_);
   std::string waits_for() const EXCLUDES_LOCK(mutex_);

@@ -112,7 +112,7 @@ Batch Engine::hand_over(OpenBatch& open) {
     MutexLock lock(mutex_);
     delivered_records_ = layout.records_before(open.builder.index() + 1);
     stats_.warnings += open.warnings;
-    stats_.repaired += open.repaired;
+    stats_.remarks += open.remarks;
   }
   account_failures(open);
   if (open.assembly_error) std::rethrow_exception(open.assembly_error);

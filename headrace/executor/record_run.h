@@ -39,7 +39,8 @@ struct OpenBatch {
   int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
   RowFailures failures = {};
   std::vector<int> unsettled = {};  // rows by group, where there are batch steps
-  int64_t warnings = 0, repaired = 0;
+  int64_t warnings = 0;
+  PictureRemarks remarks = {};
   size_t list_bytes = 0;      // of fields delivered as lists, which have no slot
   size_t foreseen_bytes = 0;  // of these, what was foreseen
   bool too_large = false;     // these alone exceed the share for them

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "headrace/fields/field.h"
 #include "headrace/fields/record.h"
@@ -22,7 +23,8 @@ enum class PictureMode : uint8_t {
 // How pictures are read.
 struct PictureOptions {
   PictureMode mode = PictureMode::kRGB;
-  bool exif_orientation = false;
+  // Nothing: as false, and the loader says it where an Exif tag asks for a turn.
+  std::optional<bool> exif_orientation = {};
   // As DecodeJob has them.
   bool strict = false, repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;

@@ -114,6 +114,9 @@ struct FieldData {
   Shape shape;         // of a tensor that the schema leaves open; else empty
   int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
   RowIndexSlot row_index = {};  // of an encoded picture or video
+  // Of an encoded picture: the size that its annotations are of; 0 where they say none, or where
+  // nothing of the record lies on it.
+  int annotated_width = 0, annotated_height = 0;
   // In place of `bytes`, for who takes it (RecordData::by_range): the open file. shared: with what
   // the value becomes.
   std::shared_ptr<const File> file = {};

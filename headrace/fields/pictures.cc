@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <string>
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
@@ -27,6 +28,41 @@ const ErrorCode kNoStoredForm{
     "mode=\"stored\" delivers the channels and samples of a file. Inks (CMYK) are no channels that "
     "anybody trains on, and of some codecs' wide samples only the 8 high bits can be had: nothing "
     "of a picture is dropped in silence."};
+
+const ErrorCode kAnnotatedSize{
+    "HR0140", ErrorKind::kData, "picture of another size than its annotations",
+    "The annotations say how large the picture is that they were drawn on, and the file holds "
+    "another size: boxes, masks and keypoints would land elsewhere. Often the picture lies on its "
+    "side, and an Exif tag turns it upright where it is shown: exif_orientation=True does that. "
+    "Otherwise the folder is of another dataset, or its pictures were resized after they were "
+    "annotated. hr.coco(check_sizes=False) reads them all the same, as fields=(\"image\",) does."};
+
+// Whether the stored picture lies on its side, so that turning it upright swaps its sides.
+bool is_on_its_side(int orientation) { return orientation >= 5; }
+
+Result<void> check_annotated_size(const Beginning& from, const ImageHeader& header) {
+  const int width = from.data.annotated_width, height = from.data.annotated_height;
+  if (width <= 0 || height <= 0) return {};
+  const bool turns = from.options.exif_orientation.value_or(false);
+  const bool swaps = is_on_its_side(header.exif_orientation);
+  const bool turned = turns && swaps;
+  const int is_width = turned ? header.height : header.width;
+  const int is_height = turned ? header.width : header.height;
+  if (is_width == width && is_height == height) return {};
+  const auto text = [](int w, int h) { return std::to_string(w) + " x " + std::to_string(h); };
+  Error error{.code = &kAnnotatedSize,
+              .what = "\"" + from.state.name + "\" is " + text(is_width, is_height) +
+                      " (width x height), and its annotations are of " + text(width, height),
+              .hint =
+                  "check the folder of the pictures; check_sizes=False of hr.coco() does not "
+                  "compare them"};
+  if (swaps && is_width == height && is_height == width) {
+    error.hint = turns ? "exif_orientation=False: they were drawn on the picture as it is stored"
+                       : "exif_orientation=True turns the picture as its Exif tag (" +
+                             std::to_string(header.exif_orientation) + ") says";
+  }
+  return error;
+}
 
 std::string text_of_form(const PictureForm& form) {
   return text_of(form.sample, {form.channels, -1, -1});
@@ -54,8 +90,14 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   }
   opened->color = form->color;
   opened->sample = form->sample;
+  if (Result<void> fits = check_annotated_size(from, opened->header); !fits) return fits;
   recipe = Recipe(*opened);
-  if (from.options.exif_orientation) stand_upright(recipe, opened->header.exif_orientation);
+  const int orientation = opened->header.exif_orientation;
+  if (from.options.exif_orientation.value_or(false)) {
+    stand_upright(recipe, orientation);
+  } else if (!from.options.exif_orientation && orientation != 1) {
+    from.renderer.count_ignored_orientation();
+  }
   return {};
 }
 

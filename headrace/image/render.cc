@@ -354,7 +354,7 @@ void Renderer::finish_lane(Lane& lane, DecodeJob& job) {
     lane.task->result = std::move(job.result);
     return;
   }
-  if (job.warnings > 0) ++repaired_;
+  if (job.warnings > 0) ++remarks_.repaired;
   if (lane.is_wide) return render_kept(lane);
   if (lane.transposed) lane.upright().rows(lane.window.transposed());
   lane.finish();

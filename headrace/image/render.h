@@ -49,6 +49,21 @@ struct PixelRequests {
   void clear() { *this = {}; }
 };
 
+// What is worth a word about pictures, although they were delivered; counters of one thread.
+struct PictureRemarks {
+  int64_t repaired = 0;      // damage that their decoder repaired
+  int64_t exif_ignored = 0;  // an Exif orientation, by which nobody said whether to turn
+
+  PictureRemarks& operator+=(const PictureRemarks& more) {
+    repaired += more.repaired;
+    exif_ignored += more.exif_ignored;
+    return *this;
+  }
+  PictureRemarks operator-(const PictureRemarks& less) const {
+    return {repaired - less.repaired, exif_ignored - less.exif_ignored};
+  }
+};
+
 // What one thread keeps between pictures: decoders, resample tables, row buffers. Not thread-safe.
 class Renderer {
  public:
@@ -103,8 +118,9 @@ class Renderer {
     seconds_.entropy += sounds_.take_seconds() + videos_.take_seconds();
     return seconds_;
   }
-  // Pictures since the last call whose damage their decoder repaired.
-  int64_t take_repaired() { return std::exchange(repaired_, 0); }
+  void count_ignored_orientation() { ++remarks_.exif_ignored; }
+  // Of pictures since the last call.
+  PictureRemarks take_remarks() { return std::exchange(remarks_, {}); }
 
  private:
   friend class Collecting;
@@ -141,7 +157,7 @@ class Renderer {
   ValueMemory values_;
   AudioDecoders sounds_;
   VideoDecoders videos_;
-  int64_t repaired_ = 0;
+  PictureRemarks remarks_;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;
   PixelRequests* requests_ = nullptr;
 };

@@ -314,7 +314,7 @@ TEST(Render, ViewsOfADamagedPictureAreDecodedEachAsItWouldBeAlone) {
   rendered_together(renderer, views, &warnings);
   EXPECT_EQ(decodes.windows.size(), 3u);
   EXPECT_EQ(warnings, 4);
-  EXPECT_EQ(renderer.take_repaired(), 2);
+  EXPECT_EQ(renderer.take_remarks().repaired, 2);
 }
 
 TEST(Render, MoreViewsThanLanesAreStillOfOneDecode) {

@@ -213,7 +213,8 @@ class Loader::Impl {
     settle(interrupted);
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
-    repaired_before_ = std::exchange(goes_on_from_, std::nullopt).value_or(counted().repaired);
+    repaired_before_ =
+        std::exchange(goes_on_from_, std::nullopt).value_or(counted().remarks.repaired);
     started_ = true;
   }
 
@@ -232,6 +233,7 @@ class Loader::Impl {
         not_received(interrupted);
         throw;
       }
+      say_ignored_orientations(interrupted);
       // From one call's end to the next one's: what the consumer does is part of the iteration.
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
@@ -245,6 +247,21 @@ class Loader::Impl {
     return batch;
   }
 
+  // Once: boxes, and what a network learns of up and down, depend on it.
+  void say_ignored_orientations(const Interrupted& interrupted) {
+    if (said_orientation_ || !options().warn || counted().remarks.exif_ignored == 0) return;
+    said_orientation_ = true;
+    try {
+      options().warn(
+          "there are pictures that lie on a side, or mirrored, as their Exif tags say; they are "
+          "delivered as they are stored (exif_orientation=True turns them upright, "
+          "exif_orientation=False says that this is meant; stats()[\"exif_ignored\"] counts them)");
+    } catch (...) {  // warnings may be errors
+      not_received(interrupted);
+      throw;
+    }
+  }
+
   // What is worth a word goes with the end of the epoch.
   void end_epoch(const Interrupted& interrupted) {
     const ConsumerPosition::Place at = position_.place();
@@ -252,7 +269,7 @@ class Loader::Impl {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    const int64_t before = std::exchange(repaired_before_, counted().repaired);
+    const int64_t before = std::exchange(repaired_before_, counted().remarks.repaired);
     const int64_t its = repaired_before_ - before;
     if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
       options().warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
@@ -303,18 +320,19 @@ class Loader::Impl {
 
   // Of the maker's counts, without what was made for nothing.
   struct Counted {
-    int64_t batches = 0, records = 0, warnings = 0, repaired = 0;
+    int64_t batches = 0, records = 0, warnings = 0;
+    PictureRemarks remarks;
   };
   Counted counted() const {
     const MakerStats made = maker_->stats();
     MutexLock lock(mutex_);
     return {made.batches - in_vain_.batches, made.records - in_vain_.records,
-            made.warnings - in_vain_.warnings, made.repaired - in_vain_.repaired};
+            made.warnings - in_vain_.warnings, made.remarks - in_vain_.remarks};
   }
   LoaderMark mark() const {
     const Counted now = counted();
-    return {state(),      now.batches,  now.records,
-            now.warnings, now.repaired, started_ ? std::optional(repaired_before_) : std::nullopt};
+    return {state(),      now.batches, now.records,
+            now.warnings, now.remarks, started_ ? std::optional(repaired_before_) : std::nullopt};
   }
   void go_back(const LoaderMark& mark) {
     load_state(mark.state, {});
@@ -324,7 +342,7 @@ class Loader::Impl {
     in_vain_.batches += now.batches - mark.batches;
     in_vain_.records += now.records - mark.records;
     in_vain_.warnings += now.warnings - mark.warnings;
-    in_vain_.repaired += now.repaired - mark.repaired;
+    in_vain_.remarks += now.remarks - mark.remarks;
   }
 
   Batch make(int64_t epoch, int64_t index) {
@@ -356,7 +374,7 @@ class Loader::Impl {
     out.batches = own.batches;
     out.records = own.records;
     out.warnings = own.warnings;
-    out.repaired = own.repaired;
+    out.remarks = own.remarks;
     out.finished_before = made.finished_before;
     out.copies = made.copies;
     out.foreseen = made.foreseen;
@@ -423,6 +441,7 @@ class Loader::Impl {
   BadRecords bad_records_;
   const std::unique_ptr<BatchMaker> maker_;
   ConsumerPosition position_;
+  bool said_orientation_ = false;
   int64_t repaired_before_ = 0;          // pictures, when the iteration began
   std::optional<int64_t> goes_on_from_;  // the same, of one that goes back and on
   mutable Mutex mutex_;

@@ -115,7 +115,7 @@ TEST(LoaderDecode, DamageMeansWhatItMeansOnTheHost) {
         EXPECT_EQ(stats.bad_records, expected.stats.bad_records);
         EXPECT_EQ(stats.batches, expected.stats.batches);
         EXPECT_EQ(stats.records, expected.stats.records);
-        EXPECT_EQ(stats.repaired, expected.stats.repaired);
+        EXPECT_EQ(stats.remarks.repaired, expected.stats.remarks.repaired);
         EXPECT_EQ(run.said, expected.said);
       }
     }

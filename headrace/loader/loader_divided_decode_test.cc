@@ -148,7 +148,7 @@ TEST(LoaderDividedDecode, DamageInAnyPartMeansWhatItMeansOnTheHost) {
       EXPECT_EQ(stats.bad_records, expected.stats.bad_records);
       EXPECT_EQ(stats.batches, expected.stats.batches);
       EXPECT_EQ(stats.records, expected.stats.records);
-      EXPECT_EQ(stats.repaired, expected.stats.repaired);
+      EXPECT_EQ(stats.remarks.repaired, expected.stats.remarks.repaired);
       // That devices which are far apart hold many slots is worth a word, too.
       std::erase_if(run.said, [](const std::string& text) { return text.starts_with("all "); });
       EXPECT_EQ(run.said, expected.said);

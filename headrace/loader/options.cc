@@ -2,6 +2,7 @@
 #include "headrace/loader/options.h"
 
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +21,8 @@ Set into(Member member) {
     using T = std::remove_reference_t<decltype(target)>;
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       target = static_cast<T>(std::get<int64_t>(value));  // of a seed: the same 64 bits
+    } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
+      target = std::get<bool>(value);
     } else {
       target = std::get<T>(value);
     }
@@ -319,8 +322,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.page; })},
       {{.name = "exif_orientation",
         .type = ParamType::kBool,
-        .doc = "Turn pictures upright as their Exif tag says.",
-        .fallback = false},
+        .doc = "Turn pictures upright as their Exif tag says. False: deliver them as they are "
+               "stored. None: the same, and a warning where a tag says that they lie on a side."},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",

@@ -33,6 +33,7 @@ struct KeptField {
   uint64_t offset = 0, bytes = 0;
   int64_t scalar = 0;
   uint32_t shape_offset = 0, rank = 0;  // sizes as int64
+  int32_t annotated_width = 0, annotated_height = 0;
 };
 
 struct KeptRecord {
@@ -94,6 +95,8 @@ bool RecordCache::find(int64_t record, RecordData& out) const {
     FieldData& field = out.fields[i];
     field.bytes = {kept + fields[i].offset, fields[i].bytes};
     field.scalar = fields[i].scalar;
+    field.annotated_width = fields[i].annotated_width;
+    field.annotated_height = fields[i].annotated_height;
     const auto* sizes = reinterpret_cast<const int64_t*>(kept + fields[i].shape_offset);
     field.shape.assign(sizes, sizes + fields[i].rank);
   }
@@ -122,7 +125,9 @@ void RecordCache::keep(int64_t record, const RecordData& data) {
                  .bytes = field.bytes.size(),
                  .scalar = field.scalar,
                  .shape_offset = static_cast<uint32_t>(shape_at),
-                 .rank = static_cast<uint32_t>(field.shape.size())};
+                 .rank = static_cast<uint32_t>(field.shape.size()),
+                 .annotated_width = field.annotated_width,
+                 .annotated_height = field.annotated_height};
     if (!field.bytes.empty()) std::memcpy(memory + at, field.bytes.data(), field.bytes.size());
     if (!field.shape.empty()) {
       std::memcpy(memory + shape_at, field.shape.data(), field.shape.size() * sizeof(int64_t));

@@ -9,6 +9,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/image/exif.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
@@ -74,13 +75,13 @@ Error avif_error(avifResult result, std::span<const uint8_t> bytes) {
   }
 }
 
-// The container is read, and no pixel.
-Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes) {
+// The container is read, and no pixel; with Exif and XMP where they are wanted.
+Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_metadata = false) {
   const AvifLibrary& avif = avif_library();
   if (!avif.library.is_open()) return avif.library.missing();
   AvifDecoderPointer decoder(avif.create());
   if (!decoder) return too_large_picture(kAvifName);
-  decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+  decoder->ignoreExif = decoder->ignoreXMP = !with_metadata;
   decoder->maxThreads = 1;
   // As Pillow: older writers leave these out.
   decoder->strictFlags &= ~avifStrictFlags(AVIF_STRICT_CLAP_VALID | AVIF_STRICT_PIXI_REQUIRED);
@@ -101,10 +102,16 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes) {
 }
 
 // irot turns against the clock by quarters, then imir swaps top and bottom (0) or left and right.
+// As in Pillow, what they say goes before Exif, and XMP counts where neither says anything.
 int orientation_of_avif(const avifImage& image) {
   const bool mirrored = image.transformFlags & AVIF_TRANSFORM_IMIR;
   const int turns = image.transformFlags & AVIF_TRANSFORM_IROT ? image.irot.angle & 3 : 0;
   constexpr int kTurned[] = {1, 8, 3, 6}, kUpDown[] = {4, 5, 2, 7}, kLeftRight[] = {2, 7, 4, 5};
+  if (!mirrored && turns == 0) {
+    const auto bytes = [](const avifRWData& data) { return std::span(data.data, data.size); };
+    const bool exif_says = orientation_of_exif_chunk(bytes(image.exif)) != 0;
+    return exif_says ? 1 : std::max(orientation_of_xmp(bytes(image.xmp)), 1);
+  }
   if (!mirrored) return kTurned[turns];
   return image.imir.mode ? kLeftRight[turns] : kUpDown[turns];
 }
@@ -112,7 +119,8 @@ int orientation_of_avif(const avifImage& image) {
 class AvifDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<AvifDecoderPointer> decoder = open_avif(bytes);
+    Result<AvifDecoderPointer> decoder = open_avif(bytes, true);
+    if (!decoder) decoder = open_avif(bytes);  // its metadata may be all that is wrong
     if (!decoder) return decoder.error();
     const avifImage& image = *(*decoder)->image;
     ImageHeader header;

@@ -27,12 +27,13 @@ struct TiffReader {
 
 int orientation_tag(std::span<const uint8_t> tiff) {
   constexpr size_t kEntryBytes = 12;
-  constexpr uint32_t kOrientation = 0x0112, kByte = 1, kShort = 3, kLong = 4;
+  constexpr uint32_t kOrientation = 0x0112, kShort = 3, kLong = 4;
   if (tiff.size() < 8) return 0;
   const bool big_endian = tiff[0] == 'M' && tiff[1] == 'M';
   if (!big_endian && !(tiff[0] == 'I' && tiff[1] == 'I')) return 0;
   const TiffReader in{tiff, big_endian};
-  if (in.u16(2) != 42) return 0;
+  // Some writers have the number in the other order; Pillow reads those too.
+  if (in.u16(2) != 42 && in.u16(2) != 42 << 8) return 0;
   const size_t directory = in.u32(4);
   if (directory > tiff.size() - 2) return 0;
   const size_t entries = in.u16(directory);
@@ -41,10 +42,9 @@ int orientation_tag(std::span<const uint8_t> tiff) {
     if (entry + kEntryBytes > tiff.size()) return 0;
     if (in.u16(entry) != kOrientation) continue;
     if (in.u32(entry + 4) != 1) return 1;
-    // The standard says SHORT; writers that use BYTE or LONG are understood as Pillow does.
+    // The standard says SHORT; LONG is understood, too, and BYTE is not: as in Pillow.
     const uint32_t type = in.u16(entry + 2);
     uint32_t value = 0;
-    if (type == kByte) value = tiff[entry + 8];
     if (type == kShort) value = in.u16(entry + 8);
     if (type == kLong) value = in.u32(entry + 8);
     return value >= 1 && value <= 8 ? int(value) : 1;
@@ -58,7 +58,10 @@ int orientation_of_tiff(std::span<const uint8_t> tiff) {
 
 int orientation_of_exif_chunk(std::span<const uint8_t> chunk) {
   constexpr std::string_view kIdentifier{"Exif\0\0", 6};
-  return orientation_tag(has_text(chunk, kIdentifier) ? chunk.subspan(kIdentifier.size()) : chunk);
+  for (int i = 0; i < 2 && has_text(chunk, kIdentifier); ++i) {
+    chunk = chunk.subspan(kIdentifier.size());
+  }
+  return orientation_tag(chunk);
 }
 
 int orientation_of_xmp(std::span<const uint8_t> packet) {

@@ -12,8 +12,8 @@ namespace headrace {
 int orientation_of_tiff(std::span<const uint8_t> tiff);
 // The same, but 0 where the tag is absent: XMP may have it then.
 int orientation_tag(std::span<const uint8_t> tiff);
-// The same, of a chunk that may begin with the identifier of JPEG's APP1 segment, as some writers
-// have it.
+// The same, of a chunk that may begin with the identifier of JPEG's APP1 segment, once or twice, as
+// some writers have it.
 int orientation_of_exif_chunk(std::span<const uint8_t> chunk);
 // The value of tiff:Orientation in an XMP packet, an attribute or an element, by Pillow's pattern;
 // 0 where absent, 1 where not 1..8.

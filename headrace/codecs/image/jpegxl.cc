@@ -10,6 +10,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/image/boxes.h"
+#include "headrace/codecs/image/byte_order.h"
+#include "headrace/codecs/image/exif.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
@@ -128,6 +131,27 @@ StoredColor color_of_jpegxl(const JxlBasicInfo& info) {
   return alpha ? StoredColor::kRGBA : StoredColor::kRGB;
 }
 
+// The codestream's word counts before that of Exif, as the standard says. Writers that keep Exif
+// and turn nothing (pillow-jxl-plugin) leave it to the latter.
+int orientation_of_jpegxl(const JxlBasicInfo& info, std::span<const uint8_t> file) {
+  if (info.orientation != JXL_ORIENT_IDENTITY || !has_text(file, "JXL ", 4)) {
+    return int(info.orientation);
+  }
+  int orientation = 1;
+  each_box(file, [&](uint32_t type, std::span<const uint8_t> content) {
+    constexpr size_t kOffset = 4;  // of the TIFF structure in what follows; not all write it
+    if (type != box_named("Exif") || content.size() < kOffset) return true;
+    if (!has_text(content, "II") && !has_text(content, "MM")) {
+      const size_t offset = big_u32(content, 0);
+      content = content.subspan(kOffset);
+      content = content.subspan(std::min(offset, content.size()));
+    }
+    orientation = std::max(orientation_of_exif_chunk(content), 1);
+    return false;
+  });
+  return orientation;
+}
+
 class JpegXlDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
@@ -142,7 +166,7 @@ class JpegXlDecoder : public ImageDecoder {
     header.channels = channels_of(color_of_jpegxl(*info));
     header.bits = int(info->bits_per_sample);
     header.alpha = info->alpha_bits > 0;
-    header.exif_orientation = int(info->orientation);
+    header.exif_orientation = orientation_of_jpegxl(*info, bytes);
     // Samples as floats, twice, and the rows as they are delivered.
     header.working_bytes = size_t(info->xsize) * info->ysize * 9 *
                                (info->num_color_channels + info->num_extra_channels) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in a PNG file before its pixels and makes none: the EXIF orientation (chunk eXIf).
+// What a PNG file holds beside its pixels: the EXIF orientation, in each place where Pillow looks.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace headrace {
 
-// 1..8; 1 where there is no eXIf chunk before the first IDAT, or no valid orientation in it.
-// Allocates nothing and trusts no length.
+// 1..8; 1 where nothing says a valid one: the chunk eXIf, or a text named "exif"; else the text
+// that ImageMagick writes, "Raw profile type exif"; and where Exif has no such tag, XMP. They may
+// come before or after the pixels. Trusts no length, and inflates a megabyte at most.
 int png_orientation(std::span<const uint8_t> file);
 
 }  // namespace headrace

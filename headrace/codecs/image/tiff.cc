@@ -15,8 +15,10 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/image/exif.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
+#include "headrace/codecs/image/tiff_checksums.h"
 #include "headrace/codecs/image/tiff_session.h"
 
 namespace headrace {
@@ -244,6 +246,19 @@ void finish_tiff_row(const TiffPicture& picture, size_t count, uint8_t* row) {
   }
 }
 
+// By its tag; XMP counts where it has none, as in Pillow.
+int orientation_of(TiffSession& session, const TiffPicture& picture) {
+  const TiffLibrary& tiff = tiff_library();
+  uint16_t tag = 0;
+  if (tiff.get(session.file(), TIFFTAG_ORIENTATION, &tag)) {
+    return picture.orientation >= 1 && picture.orientation <= 8 ? picture.orientation : 1;
+  }
+  uint32_t count = 0;
+  const uint8_t* packet = nullptr;
+  if (!tiff.get(session.file(), TIFFTAG_XMLPACKET, &count, &packet) || !packet) return 1;
+  return std::max(orientation_of_xmp({packet, count}), 1);
+}
+
 class TiffDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
@@ -264,8 +279,7 @@ class TiffDecoder : public ImageDecoder {
     header.bits = picture->bits;
     header.sample = picture->sample;
     header.alpha = picture->alpha;
-    const int said = picture->orientation;
-    header.exif_orientation = said >= 1 && said <= 8 ? said : 1;
+    header.exif_orientation = orientation_of(session, *picture);
     // A strip or tile, a row of them as it is delivered, and what libtiff keeps.
     header.working_bytes = picture->chunk_bytes() +
                            size_t(std::min(picture->chunk_height, picture->height)) *
@@ -344,6 +358,10 @@ class TiffDecoder : public ImageDecoder {
       for (size_t column = first; column < past; ++column) {
         const size_t number = (plane * down + size_t(band)) * across + column;
         if (!read_chunk(session, picture, band, number)) return tiff_error(session, job.bytes);
+        if (job.strict) {
+          const std::string wrong = wrong_checksum(session, uint32_t(number));
+          if (!wrong.empty()) return corrupt_picture(kTiffName, wrong);
+        }
         const size_t from = std::max(left, column * chunk_width);
         const size_t to = std::min(right, (column + 1) * chunk_width);
         if (from >= to) continue;

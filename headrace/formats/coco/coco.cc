@@ -120,6 +120,7 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
   if (!file) throw Exception(std::move(file.error()));
   CocoWanted wanted;
   wanted.keep_category_ids = arguments.text("category_ids") == "keep";
+  wanted.check_sizes = arguments.flag("check_sizes");
   const CocoOptions options{.keep_category_ids = wanted.keep_category_ids,
                             .skip_empty = arguments.flag("skip_empty"),
                             .skip_crowd = arguments.flag("skip_crowd"),
@@ -183,7 +184,8 @@ const FormatRecord kCoco{
          {.name = "category_ids",
           .type = ParamType::kString,
           .doc = "remap: labels are 0, 1, 2, ... in the order of the ids, as classes are. keep: "
-                 "labels are the ids.",
+                 "labels are the ids, as torchvision's detectors want them, to which 0 is the "
+                 "background; classes has a name at each id.",
           .fallback = std::string("remap"),
           .choices = {"remap", "keep"}},
          flag("masks", "Draw outlines and run-length codes as the field masks."),
@@ -204,6 +206,11 @@ const FormatRecord kCoco{
           .doc = "Leave out annotations whose area is smaller, in square pixels.",
           .fallback = 0.0,
           .minimum = 0},
+         {.name = "check_sizes",
+          .type = ParamType::kBool,
+          .doc = "Refuse pictures of another size than the file gives for them, where boxes, masks "
+                 "or keypoints lie on them.",
+          .fallback = true},
          {.name = "orphans",
           .type = ParamType::kString,
           .doc = "What becomes of annotations whose picture is not listed.",

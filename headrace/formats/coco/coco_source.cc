@@ -107,6 +107,9 @@ class CocoSource final : public Source {
       for (size_t f = 0; f < parts_.size() && out[i].result; ++f) {
         if (wanted[f]) read_part(indices[i], f, out[i]);
       }
+      if (wanted[0] && wanted_.check_sizes && wants_places(wanted)) {
+        note_size(indices[i], out[i].fields[0]);
+      }
     }
   }
 
@@ -125,7 +128,8 @@ class CocoSource final : public Source {
 
   std::vector<std::string> classes() const override {
     std::vector<std::string> names;
-    if (!data_.has_boxes || wanted_.keep_category_ids) return names;
+    if (!data_.has_boxes) return names;
+    if (wanted_.keep_category_ids) return names_by_id();
     for (const CocoCategory& category : data_.categories) names.push_back(category.name);
     return names;
   }
@@ -151,6 +155,34 @@ class CocoSource final : public Source {
   }
 
  private:
+  // The name of the category with id i at position i, as torchvision lists COCO's. Ids that are no
+  // positions of a list give none.
+  std::vector<std::string> names_by_id() const {
+    constexpr int64_t kMostIds = 1 << 16;
+    if (data_.categories.empty()) return {};
+    const int64_t least = data_.categories.front().id, most = data_.categories.back().id;
+    if (least < 0 || most >= kMostIds) return {};
+    std::vector<std::string> names(size_t(most) + 1, "N/A");
+    if (least > 0) names[0] = "__background__";
+    for (const CocoCategory& category : data_.categories)
+      names[size_t(category.id)] = category.name;
+    return names;
+  }
+
+  // Whether fields are wanted that lie on the picture.
+  bool wants_places(const std::vector<bool>& wanted) const {
+    for (size_t f = 0; f < parts_.size(); ++f) {
+      const FieldKind kind = schema_[f].kind;
+      if (wanted[f] && is_spatial(kind) && !is_picture(kind)) return true;
+    }
+    return false;
+  }
+  void note_size(int64_t record, FieldData& picture) const {
+    if (data_.row_begins[record] == data_.row_begins[record + 1]) return;
+    picture.annotated_width = data_.images[record].width;
+    picture.annotated_height = data_.images[record].height;
+  }
+
   void read_part(int64_t record, size_t field, RecordData& out) const {
     const CocoField part = parts_[field];
     FieldData& data = out.fields[field];

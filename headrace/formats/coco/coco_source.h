@@ -17,6 +17,7 @@ struct CocoWanted {
   int64_t keypoints = 0;  // points of each
   BoxFormat box_format = BoxFormat::kXYXY;
   bool keep_category_ids = false;
+  bool check_sizes = true;
 };
 
 // `folder`: of the pictures, with its slash; empty: the current one.

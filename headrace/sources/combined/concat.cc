@@ -205,6 +205,8 @@ class Concat final : public Source {
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
     for (RecordData& record : out) {
       if (!part.in_order) record.by_range = nullptr;  // it is by numbers of the joint order
+      // Of another part's record, perhaps, and this part may know nothing of such sizes.
+      for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
     part.source->read(indices, wanted_of(part, wanted), out);
     const Schema& schema = part.source->schema();

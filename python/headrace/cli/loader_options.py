@@ -48,11 +48,17 @@ def loader_options(*names: str, **defaults: Any) -> Callable[[_Body], _Body]:
 
 def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
     keyword = KEYWORDS[name]
-    types: dict[str, Any] = {"str": str, "bool": bool, "int": int, "int | None": int | None}
+    types: dict[str, Any] = {
+        "str": str,
+        "bool": bool,
+        "bool | None": bool,
+        "int": int,
+        "int | None": int | None,
+    }
     told: dict[str, Any] = {"help": keyword.doc.replace("None:", "Default:")}
     if keyword.choices:
         told |= output.one_of(keyword.choices)
-    elif keyword.annotation != "bool":
+    elif types[keyword.annotation] is not bool:
         told |= {"metavar": "N", "min": 0 if keyword.default == 0 else 1}
     flag = "--" + name.replace("_", "-")  # alone: there is no --no-strict
     return inspect.Parameter(

@@ -52,7 +52,7 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
     if (marker == kApp1) {
       if (const auto tiff = after("Exif\0\0"sv, body); !tiff.empty() && !saw_exif) {
         saw_exif = true;
-        by_exif = orientation_tag(tiff);
+        by_exif = orientation_of_exif_chunk(tiff);
       }
       const auto xmp = after("http://ns.adobe.com/xap/1.0/\0"sv, body);
       if (!xmp.empty()) by_xmp = orientation_of_xmp(xmp);
