@@ -27,7 +27,8 @@ source = hr.open(
 )
 train = hr.Loader(source, hr.presets.segmentation_train(96, base=120), batch_size=8, shuffle=True)
 for batch in train:
-    assert batch.image.shape[-2:] == batch.mask.shape[-2:]
-    found = set(np.unique(batch.mask).tolist())
+    images, masks = batch.segmentation()  # (B, 3, H, W) float32 and (B, H, W) int64
+    assert images.shape[-2:] == masks.shape[-2:]
+    found = set(np.unique(masks).tolist())
     assert found <= {0, 1, 255}, found
-    print(f"{batch.image.shape} {batch.image.dtype}, masks {batch.mask.shape} with ids {found}")
+    print(f"{images.shape} {images.dtype}, masks {masks.shape} {masks.dtype} with ids {found}")

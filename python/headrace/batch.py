@@ -9,7 +9,8 @@ they walk nested batches; a plain ``collections.namedtuple`` cannot index by nam
     >>> b["label"], b.image, tuple(b)
     (2, 1, (1, 2))
 
-``per_record`` of a batch gives torchvision's targets: a list of dictionaries, one a record.
+``per_record`` of a batch gives a list of dictionaries, one a record; ``detection`` and
+``segmentation`` what torchvision's models take.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from headrace.errors import did_you_mean
 from headrace.per_record import Layout, Rows, per_record
+from headrace.torchvision_batches import detection, segmentation
 
 
 def field_of_records(batch: Any) -> int | None:
@@ -135,6 +137,25 @@ def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
     return per_record(type(self)._layout, _asdict(self), fields)
 
 
+def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[str, Any]]]:
+    """``images, targets`` as torchvision's detectors take them.
+
+    images: a list of (C, H, W). targets: a dictionary a record with all other fields: boxes (N, 4)
+    xyxy, labels (N,) from 1, image_id as int, area and iscrowd (COCO's areas and crowd), masks,
+    keypoints. On a device this waits for the labels. ConfigError HR0744 where boxes are of another
+    format, or a label is 0, which these models take for the background.
+    """
+    return detection(type(self)._layout, _asdict(self), image)
+
+
+def _segmentation(self: Any, image: str = "image", mask: str = "mask") -> tuple[Any, Any]:
+    """``images, masks`` as torchvision's segmentation models take them: (B, H, W) int64 class ids.
+
+    ConfigError HR0744 where masks are not one tensor (B, 1, H, W).
+    """
+    return segmentation(type(self)._layout, _asdict(self), image, mask)
+
+
 def _rebuild(layout: Layout, values: tuple[Any, ...], state: dict[str, Any] | None) -> Any:
     batch = batch_class(layout, inspected=state is not None)._make(values)
     if state:
@@ -165,6 +186,8 @@ def _made_class(layout: Layout, inspected: bool) -> Any:
         "_asdict": _asdict,
         "_replace": _replace,
         "per_record": _per_record,
+        "detection": _detection,
+        "segmentation": _segmentation,
         "__getitem__": _getitem,
         "__repr__": _repr,
         "__reduce__": _reduce,

@@ -40,6 +40,8 @@ class Rows(NamedTuple):
     shape: tuple[int, ...] = ()  # of a record's value, -1 where records differ
     is_companion: bool = False
     form: Nested | None = None  # of lists and dictionaries of fields
+    kind: str = ""  # of the field: "image", "boxes" and so on
+    box_format: str = ""
 
 
 class Layout(NamedTuple):
@@ -57,6 +59,8 @@ class Layout(NamedTuple):
                 output["companion"],
                 tuple(output["shape"]),
                 output["is_companion"],
+                kind=output["kind"],
+                box_format=output["box_format"],
             )
             for output in outputs
         )

@@ -134,7 +134,8 @@ def detection_ssd(
     """torchvision's SSD recipe: colours, zoom out, IoU crop, flip; boxes and their rows follow.
 
     Boxes of less than a pixel are left out, with their labels. ``fill``: around a picture that
-    becomes smaller.
+    becomes smaller. torchvision's detectors take label 0 for the background: read COCO with
+    ``category_ids="keep"``, and take ``images, targets = batch.detection()``.
     """
     return [
         T.RandomPhotometricDistort(),
@@ -177,7 +178,8 @@ def segmentation_train(
 ) -> list[T.Transform]:
     """torchvision's recipe for segmentation: random size, flip, crop; masks follow.
 
-    ``ignore``: what a mask has where a picture is smaller than the crop, on the right and below.
+    Pictures smaller than the crop are padded on the right and below: with black, masks with
+    ``ignore``. ``images, masks = batch.segmentation()`` has masks (B, H, W) int64.
     """
     return [
         T.RandomResize(base // 2, base * 2),

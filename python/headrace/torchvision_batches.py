@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches as torchvision's reference scripts take them.
+
+``images, targets = batch.detection()`` for its detectors, ``images, masks = batch.segmentation()``
+for its segmentation models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import declare
+from headrace.per_record import Layout, Rows, per_record
+
+_NO_TARGETS = declare(
+    "HR0744",
+    "config",
+    "batch that torchvision's models cannot take",
+    "Its detectors want boxes as corners in pixels (xyxy) and labels from 1: 0 is the background, "
+    "and whatever is labelled 0 is learned as that, without an error. Its segmentation models want "
+    "one mask of class ids for each image. batch.detection() and batch.segmentation() check this.",
+)
+
+# Names of torchvision's references for fields of COCO.
+_NAMES = {"areas": "area", "crowd": "iscrowd"}
+
+
+def detection(
+    layout: Layout, values: Mapping[str, Any], image: str = "image"
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """The images, and a dictionary for each with everything else of its record."""
+    rows = _by_name(layout)
+    for name, each in rows.items():
+        if each.kind == "boxes" and each.box_format not in ("xyxy", ""):
+            raise _NO_TARGETS.error(
+                f"{name!r} are {each.box_format}",
+                hint='T.ConvertBoundingBoxFormat("xyxy") makes them corners',
+            )
+    targets = per_record(layout, values, [])
+    images = [target.pop(image) for target in targets]
+    for target in targets:
+        labels = target.get("labels")
+        if labels is not None and _has_zero(labels):
+            raise _NO_TARGETS.error(
+                "a label is 0, which is the background",
+                hint='hr.coco(..., category_ids="keep") has the labels of the file, from 1',
+            )
+        if "image_id" in target:
+            target["image_id"] = int(target["image_id"])
+    return images, [{_NAMES.get(k, k): v for k, v in target.items()} for target in targets]
+
+
+def segmentation(
+    layout: Layout, values: Mapping[str, Any], image: str = "image", mask: str = "mask"
+) -> tuple[Any, Any]:
+    """The images as they are, and the masks as class ids: (B, H, W), int64."""
+    masks = values.get(mask)
+    shape = getattr(masks, "shape", ())
+    if _by_name(layout).get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:
+        what = "a list" if isinstance(masks, list) else f"of shape {tuple(shape)}"
+        raise _NO_TARGETS.error(
+            f"{mask!r} is {what}" if masks is not None else f"there is no field {mask!r}",
+            hint="a RandomCrop or Resize to one size before it, or mask= with the field's name",
+        )
+    return values[image], _as_int64(masks[:, 0])
+
+
+def _by_name(layout: Layout) -> dict[str, Rows]:
+    return dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
+
+
+def _has_zero(labels: Any) -> bool:
+    return bool((labels == 0).any()) if len(labels) else False
+
+
+def _as_int64(ids: Any) -> Any:
+    if hasattr(ids, "long"):
+        return ids.long()
+    return ids.astype(np.int64) if hasattr(ids, "astype") else np.asarray(ids).astype(np.int64)
