@@ -448,3 +448,38 @@ def test_moves_by_whole_pixels_behind_steps_that_are_not_done_yet(
             wanted[:, rows, columns][:, : part.shape[1], : part.shape[2]] = part
             wanted = np.pad(wanted, ((0, 0), (1, 1), (1, 1)))
             np.testing.assert_array_equal(batch[name][0], wanted, f"{name}, {x}, {y}")
+
+
+def fused_products(rows: Any, by: Any) -> Any:
+    """rows (n, 3) times by (3, 2), each product added without being rounded, as MKL does it on
+    Intel's CPUs. A long double holds such a sum."""
+    rows, by = rows[0].numpy(), by[0].numpy()
+    columns = []
+    for column in by.T:
+        at = rows[:, 0] * column[0]
+        for axis in (1, 2):
+            product = rows[:, axis].astype(np.longdouble) * np.longdouble(column[axis])
+            at = (product + at).astype(np.float32)
+        columns.append(at)
+    return torch.from_numpy(np.stack(columns, 1))[None]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs a long double of 64 bits")
+@pytest.mark.parametrize("angle", [90, 270])
+@pytest.mark.parametrize("size", [(375, 500), (500, 375), (20, 31), (153, 146), (8, 12)])
+def test_a_quarter_turn_of_what_is_not_square_falls_between_the_pixels(
+    angle: int, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where width - height is odd every place lies between two, and the last bit of a product
+    chooses: torchvision's pixels on an AMD CPU are others than on Intel's."""
+    monkeypatch.setattr(torch.Tensor, "bmm", fused_products)
+    image = np.random.default_rng(3).integers(0, 256, (3, *size), dtype=np.uint8)
+    for mode in ("nearest", "bilinear"):
+        given = {"interpolation": MODES[mode], "fill": 0}
+        wanted = F.rotate(torch.from_numpy(image), angle, **given).numpy()
+        (ours,) = warped([{"image": image}], T.RandomRotation((angle, angle), interpolation=mode))
+        np.testing.assert_array_equal(ours["image"], wanted, mode)
+        affine = {"translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0]}
+        wanted = F.affine(torch.from_numpy(image), angle, **affine, **given).numpy()
+        (ours,) = warped([{"image": image}], T.RandomAffine((angle, angle), interpolation=mode))
+        np.testing.assert_array_equal(ours["image"], wanted, mode)
