@@ -32,7 +32,7 @@ LAYERS = (
     ("formats",),
     ("write", "pack", "convert", "index"),
     ("workers",),
-    ("batch", "inspection", "loader", "overlays", "per_record"),
+    ("batch", "inspection", "loader", "overlays", "per_record", "torchvision_batches"),
     ("frameworks",),
     ("delivery",),
     ("migrate",),
