@@ -11,7 +11,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/image/heif_items.h"
-#include "headrace/codecs/image/hevc_decoder.h"
+#include "headrace/codecs/image/hevc_library.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"

@@ -87,7 +87,9 @@ TEST_F(Coco, BoxesAndIdsAsAskedFor) {
   EXPECT_EQ(numbers_of<float>(field_of(*source, record, "boxes"))[3], 2.5F);
   EXPECT_EQ(numbers_of<int64_t>(field_of(*source, record, "labels")),
             (std::vector<int64_t>{18, 2, 18}));
-  EXPECT_TRUE(source->classes().empty());
+  ASSERT_EQ(source->classes().size(), 19);  // a name at each id, none at those that no category has
+  EXPECT_EQ(source->classes()[2], "cat");
+  EXPECT_EQ(source->classes()[18], "dog");
   source = open(kThree, {{"boxes", std::string("cxcywh")}});
   record = read_record(*source, 1);
   const std::vector<float> boxes = numbers_of<float>(field_of(*source, record, "boxes"));

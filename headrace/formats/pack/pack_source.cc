@@ -387,7 +387,8 @@ const FormatRecord kPack{
                {.name = "recover",
                 .type = ParamType::kBool,
                 .doc = "Of a pack that was cut off, open the records of its whole pages.",
-                .fallback = false}},
+                .fallback = false,
+                .decides = Decides::kReading}},
     .recognizes = is_pack,
     .open = open_source_of_pack,
     .knows_kinds = true};

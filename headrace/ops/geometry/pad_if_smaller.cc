@@ -64,7 +64,7 @@ const OpRecord kPadIfSmaller{
                 .max_count = kMostChannels},
                own_mask_fill_param()},
     .oracle = "Pillow's ImageOps.expand, bit for bit; as torchvision's pad",
-    .example = {{"size", std::vector<int64_t>{9, 11}},
+    .example = {{"size", std::vector<int64_t>{29, 31}},
                 {"fill", int64_t{7}},
                 {"mask_fill", int64_t{3}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

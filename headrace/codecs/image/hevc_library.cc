@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/hevc_decoder.h"
+#include "headrace/codecs/image/hevc_library.h"
 
 #include <libde265/de265.h>
 #include <libheif/heif_plugin.h>
