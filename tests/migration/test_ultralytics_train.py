@@ -24,6 +24,6 @@ def test_batches_of_the_validation_are_equal(root: Path) -> None:
 
 
 def test_the_loop_runs_on_the_view(root: Path) -> None:
-    view = migrated(script.loader(root), check=False).torch()  # it draws by itself
+    view = migrated(script.loader(root)).torch()
     assert len(view.dataset) == len(view.sampler) == 36
     assert script.train_one_epoch(view) > 60
