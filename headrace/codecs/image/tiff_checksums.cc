@@ -5,6 +5,7 @@
 #include <span>
 
 #include "headrace/base/buffer.h"
+#include "headrace/codecs/image/tiff_session.h"
 #include "headrace/storage/inflate.h"
 
 namespace headrace {

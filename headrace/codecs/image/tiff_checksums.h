@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "headrace/codecs/image/tiff_session.h"
-
 namespace headrace {
+
+class TiffSession;
 
 // What is wrong with the sum of strip or tile `number`; empty where it is right, and for
 // compressions that have none. Takes memory for its stored bytes, which are no more than the
