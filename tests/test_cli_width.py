@@ -84,7 +84,7 @@ def test_a_long_class_name_keeps_its_ends(folder: Path) -> None:
 def test_the_key_of_a_bad_record_is_whole_so_that_it_can_be_copied(folder: Path) -> None:
     (data,) = folder.glob("data_*")
     (broken,) = (data / LONG).glob("broken*")
-    assert f"record 0: {broken.relative_to(folder)}" in seen(folder, "scan", data.name)
+    assert f"record 0: {broken}" in seen(folder, "scan", data.name)
 
 
 def test_ellipses_stand_in_the_middle() -> None:

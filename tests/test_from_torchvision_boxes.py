@@ -23,6 +23,11 @@ pytest.importorskip("torchvision.transforms.v2")  # so that tv has it
 from torch.utils.data import DataLoader  # noqa: E402
 
 
+def size_of(path: Path) -> dict[str, int]:
+    with Image.open(path) as picture:
+        return {"width": picture.width, "height": picture.height}
+
+
 def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     images, annotations = [], []
@@ -31,8 +36,7 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
             {
                 "id": 100 - number,
                 "file_name": str(path.relative_to(pictures)),
-                "width": 1000,
-                "height": 1000,
+                **size_of(path),
             }
         )
         for box in range(number % 3):
@@ -287,7 +291,7 @@ def test_what_cannot_move_boxes_natively_runs_in_python(pictures: Path, tmp_path
 def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     images = [
-        {"id": number, "file_name": str(path.absolute()), "width": 1000, "height": 1000}
+        {"id": number, "file_name": str(path.absolute()), **size_of(path)}
         for number, path in enumerate(files_of(pictures))
     ]
     file = tmp_path / "absolute.json"

@@ -118,7 +118,7 @@ class Loader::Impl {
                          options().patience_seconds,
                          {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
                          decoding_,
-                         known_sound_forms(*path_.source())};
+                         known_sound_forms(*source)};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const LeftToDevice& left) {

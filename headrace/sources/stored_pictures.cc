@@ -40,6 +40,7 @@ class StoredPictures final : public SourceAround {
     }
   }
   const Schema& schema() const override { return schema_; }
+  std::string identity() const override { return inner()->identity(); }  // the same records
 
  private:
   void look(size_t number, const PictureOptions& options) {

@@ -33,6 +33,7 @@ class StoredSounds final : public SourceAround {
     }
   }
   const Schema& schema() const override { return schema_; }
+  std::string identity() const override { return inner()->identity(); }  // the same records
 
  private:
   void look(size_t number) {

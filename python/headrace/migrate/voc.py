@@ -11,7 +11,6 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate.known_dataset import Dataset, Told, joint_transforms
-from headrace.migrate.nesting import node_of
 from headrace.sources import Source
 
 
@@ -30,5 +29,4 @@ def wrapped(dataset: Any, _: Told) -> Dataset:
         lambda i: dict(zip(("image", "mask"), plain[i], strict=True)),
         transform=together,
         together=True,
-        node=node_of(record),
     )
