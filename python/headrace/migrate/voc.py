@@ -7,7 +7,6 @@ import copy
 import os
 from typing import Any
 
-import numpy as np
 
 from headrace import _core
 from headrace.migrate.known_dataset import Dataset, Told, joint_transforms
@@ -21,7 +20,6 @@ def wrapped(dataset: Any, _: Told) -> Dataset:
     together = joint_transforms(dataset)
     plain = copy.copy(dataset)
     plain.transforms = None
-    record = {"image": np.zeros((3, 1, 1), np.uint8), "mask": np.zeros((1, 1, 1), np.uint8)}
     return Dataset(
         "",
         Source(columns.source()).with_kinds({"mask": "mask"}),
