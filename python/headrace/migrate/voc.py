@@ -7,7 +7,6 @@ import copy
 import os
 from typing import Any
 
-
 from headrace import _core
 from headrace.migrate.known_dataset import Dataset, Told, joint_transforms
 from headrace.sources import Source
