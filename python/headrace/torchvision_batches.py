@@ -57,8 +57,8 @@ def segmentation(
     layout: Layout, values: Mapping[str, Any], image: str = "image", mask: str = "mask"
 ) -> tuple[Any, Any]:
     """The images as they are, and the masks as class ids: (B, H, W), int64."""
-    masks = values.get(mask)
-    shape = getattr(masks, "shape", ())
+    masks: Any = values.get(mask)
+    shape: tuple[int, ...] = getattr(masks, "shape", ())
     if _by_name(layout).get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:
         what = "a list" if isinstance(masks, list) else f"of shape {tuple(shape)}"
         raise _NO_TARGETS.error(
