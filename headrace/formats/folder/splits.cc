@@ -76,6 +76,11 @@ std::string pattern_of(const std::vector<std::string>& chosen,
   return {};
 }
 
+// The path of a name in the folder of `path`, which may be data/ of the folder that was given.
+std::string beside(const std::string& path, const std::string& name) {
+  return path.substr(0, path.rfind('/') + 1) + name;
+}
+
 using BySplit = std::map<std::string_view, std::vector<std::string>>;
 
 BySplit by_split(const std::vector<std::string>& files) {
@@ -134,13 +139,13 @@ void refuse_mixed_splits(const std::string& folder, const std::vector<std::strin
     names.emplace_back(last_name(chosen.front()));
     const std::string pattern = pattern_of(chosen, files);
     advice += (advice.empty() ? "open \"" : "\", or \"") +
-              joined(folder, pattern.empty() ? names.back() : pattern);
+              beside(chosen.front(), pattern.empty() ? names.back() : pattern);
   }
   raise(kSplits,
         "the files in " + folder + " are " + std::to_string(splits.size()) +
             " parts of a dataset: " + quoted_list(names),
         advice + "\"; all of them together: \"" +
-            joined(folder, "*" + std::string(suffix_of_file(files.front()))) + "\"");
+            beside(files.front(), "*" + std::string(suffix_of_file(files.front()))) + "\"");
 }
 
 std::vector<std::string> files_of_split(const std::string& folder,

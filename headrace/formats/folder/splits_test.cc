@@ -56,6 +56,9 @@ TEST(Splits, of_files_are_refused_with_a_pattern_for_each) {
             "open \"d/a_train.h5\", or \"d/a_val*.h5\"; all of them together: \"d/*.h5\"");
   EXPECT_EQ(mixed({"d/x_train.npy", "d/y_train.npy", "d/x_val.npy"}).hint.substr(0, 24),
             "open \"d/x_train.npy\", or");
+  EXPECT_EQ(mixed({"d/data/train-0.pq", "d/data/train-1.pq", "d/data/test-0.pq"}).hint,
+            "open \"d/data/test-0.pq\", or \"d/data/train*.pq\"; all of them together: "
+            "\"d/data/*.pq\"");
   EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/b-0.tar"}).code, nullptr);
   EXPECT_EQ(mixed({"d/x-00000.tar"}).code, nullptr);
 }
