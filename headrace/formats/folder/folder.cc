@@ -305,12 +305,15 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
     std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
                         std::back_inserter(empty));
     const std::string own = name_of(listing.media);
+    const std::string annotations = annotations_in(root, empty);
     raise(
         kEmptyClasses,
         "no " + own + " in " + quoted_list(empty) + " of " + root +
             (listing.left_out > 0 ? ", and " + left_out_of(listing) : ""),
         listing.left_out > 0
             ? "take the " + own + "s out of the folder, or name the files: hr.records(video=[...])"
+        : !annotations.empty()
+            ? "if its annotations are COCO's, open them: hr.open(\"" + annotations + "\")"
             : "remove it, name the classes in classes=, or say allow_empty=True");
   }
   return ClassList::found(std::move(all));

@@ -204,6 +204,13 @@ TEST_F(Folder, AClassWithoutPicturesIsRefusedUnlessItIsMeant) {
             (std::vector<int64_t>{0, 1}));
 }
 
+TEST_F(Folder, OfPicturesBesideCocosAnnotationsNamesTheFileToOpen) {
+  data.write("images2017/1.jpg", "");
+  data.write("annotations/instances.json", "{}");
+  EXPECT_EQ(refusal().code->id, "HR0407");
+  EXPECT_NE(refusal().hint.find("/annotations/instances.json\")"), std::string::npos);
+}
+
 TEST_F(Folder, WithoutPicturesSaysWhatWasSeen) {
   EXPECT_EQ(refusal().code->id, "HR0404");
   EXPECT_NE(refusal().hint.find("empty"), std::string::npos);

@@ -50,6 +50,19 @@ bool holds_texts(const std::string& folder, int depth = 0) {
 
 }  // namespace
 
+std::string annotations_in(const std::string& root, const std::vector<std::string>& folders) {
+  constexpr size_t kSome = 64;
+  for (const std::string& folder : folders) {
+    const auto entries = folder_entries(joined(root, folder), kSome);
+    if (!entries) continue;
+    for (const FolderEntry& entry : *entries) {
+      if (!entry.is_folder && has_suffix(entry.name, ".json"))
+        return joined(joined(root, folder), entry.name);
+    }
+  }
+  return {};
+}
+
 std::string yolo_advice() {
   return "write YOLO's labels as COCO once, and open that: hr.coco(\"train.json\", "
          "images=\"images/train\", boxes=\"xyxy\"); docs/formats/coco.md has the program";
