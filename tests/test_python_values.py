@@ -335,6 +335,15 @@ def test_a_dataframe_is_read_as_a_manifest_is(pictures: Path) -> None:
     np.testing.assert_array_equal(source[2]["image"], pixels_of(pictures / names[2]))
 
 
+def test_a_dataframe_may_have_a_column_id(pictures: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = [str(path.relative_to(pictures)) for path in files_of(pictures)[:2]]
+    frame = pandas.DataFrame({"id": [5, 6], "file": names, "key": ["a", "b"]})
+    source = hr.open(frame, root=pictures)
+    assert [field.name for field in source.schema] == ["id_", "image", "key_"]
+    assert source[1]["id_"] == 6 and source[1]["key_"] == "b"
+
+
 def test_text_that_ends_as_files_do_is_text_where_it_is_said() -> None:
     texts = ["what is in 1.jpg", "see 2.png"]
     assert hr.records(caption=texts).schema[0].kind == "image"

@@ -102,6 +102,8 @@ def _named_as_in_a_manifest(table: Mapping[str, Any]) -> dict[str, Any]:
         first = first_of(values)
         lower = heading.lower()
         name = re.sub(r"\W+", "_", heading)
+        if name in ("id", "key", "valid"):
+            name += "_"  # every source has those
         if is_media_path(first):
             kind = "mask" if "mask" in lower else kind_by_suffix(first)
             if kind not in out and kind not in table:
