@@ -160,6 +160,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+def test_a_library_that_refuses_a_stand_in_is_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise ValueError("Bad argument in function 'resize'\n> Overload resolution failed:\n" * 3)
+
+    monkeypatch.setattr(looking, "_traced", refuse)
+    reason = looking.trace(sets.Usual(), True, lambda *_: None).reason
+    assert reason.startswith("with a stand-in for its file, record 0 raises ValueError: Bad argu")
+    assert "\n" not in reason and reason.endswith(" ...")
+
+
 @pytest.mark.parametrize(("made", "reason"), REFUSED.values(), ids=REFUSED)
 def test_it_stays_as_it_is_and_the_report_says_why(made: Callable[[], Any], reason: str) -> None:
     loader = translated(DataLoader(made(), batch_size=4))
@@ -416,6 +428,11 @@ def test_a_record_of_a_hundred_thousand_takes_little_memory() -> None:
     assert found.columns[1]["values"].itemsize == 8
 
 
+class WithBoxes(sets.Flips):
+    def __getitem__(self, i: int) -> Any:
+        return {"image": super().__getitem__(i)[0], "boxes": np.float32([[0, 0, 8, 8]])}
+
+
 def test_what_a_step_in_python_costs_is_in_the_report() -> None:
     loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
     (part,) = loader.report.python
@@ -427,6 +444,8 @@ def test_what_a_step_in_python_costs_is_in_the_report() -> None:
     (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
     assert re.fullmatch(r"[\d.e-]+ ms of CPU per record: at most some [\d,]+ .*", part.cost)
     assert "hr.records(image=paths, label=labels)" in part.way
+    (part,) = translated(DataLoader(WithBoxes(), batch_size=4)).report.python
+    assert part.way.startswith('hr.Loader(hr.coco("instances.json")')
     text = str(loader.report).splitlines()
     assert text[text.index(next(line for line in text if "Keywords" in line)) + 1].endswith(
         loader.report.python[0].cost

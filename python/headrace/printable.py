@@ -10,6 +10,8 @@ a\\x1b[2Jb\\xff.jpg
 
 from __future__ import annotations
 
+import textwrap
+
 # Control codes, of which some terminals obey those above 0x80, too.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 # Marks that turn the direction of text, and halves of characters.
@@ -23,3 +25,13 @@ _LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\
 def printable(text: str, lines: bool = True) -> str:
     """The text without anything that a terminal would obey. lines: line breaks and tabs stay."""
     return text.translate(_LINES if lines else _VISIBLE)
+
+
+def in_a_line(failure: BaseException) -> str:
+    """Type and message of an exception, as part of a line; long messages are truncated.
+
+    >>> in_a_line(ValueError("(-5:Bad argument) in function 'resize'\\n> Overload resolution"))
+    "ValueError: (-5:Bad argument) in function 'resize' > Overload resolution"
+    """
+    message = textwrap.shorten(printable(str(failure)), 90, placeholder=" ...")
+    return f"{type(failure).__name__}: {message}"

@@ -20,6 +20,7 @@ from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.originals import value_crossing
 from headrace.migrate.pipeline import Parts
 from headrace.migrate.report import CHANGED, Report
+from headrace.printable import in_a_line
 from headrace.sources import subset
 
 _DIFFERS = declare(
@@ -94,8 +95,8 @@ def _originals(
         except Error:
             raise
         except Exception as failure:
-            what = f"{type(failure).__name__}: {str(failure)[:90]}"
-            report.add(f"record {number}", CHANGED, f"the original raises {what}, so does ours")
+            what = f"the original raises {in_a_line(failure)}, so does ours"
+            report.add(f"record {number}", CHANGED, what)
     return out
 
 

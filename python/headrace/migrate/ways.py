@@ -42,12 +42,15 @@ _ALBUMENTATIONS = {
 }
 _FROM_FILES = "hr.Loader(hr.records(image=paths, label=labels), [...]) would be native"
 
+_FROM_ANNOTATIONS = 'hr.Loader(hr.coco("instances.json"), [...]) would be native'
+
 
 def way_of_dataset(dataset: Dataset) -> str:
     """Of one that is asked record by record."""
     if not dataset.steps:
         return ""
-    return dataset.way or (_FROM_FILES if dataset.note.startswith("left as it is") else "")
+    from_files = _FROM_ANNOTATIONS if "boxes" in dataset.fields else _FROM_FILES
+    return dataset.way or (from_files if dataset.note.startswith("left as it is") else "")
 
 
 def way_of(transform: Any) -> str:

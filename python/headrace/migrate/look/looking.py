@@ -17,6 +17,7 @@ from headrace.migrate.look.names import Names
 from headrace.migrate.look.recorders import Recorder, clone, is_composite
 from headrace.migrate.look.stand_ins import StandIns, put
 from headrace.migrate.nesting import Node
+from headrace.printable import in_a_line
 
 LIMIT = 60.0  # seconds that tracing may take
 
@@ -75,7 +76,9 @@ def trace(dataset: Any, deep: bool, say: child.Say) -> Looked:
     except Left:
         return Looked(attempt.reason, attempt.way)
     except Exception as failure:
-        raised = f"record {attempt.record} raises {type(failure).__name__}: {str(failure)[:90]}"
+        raised = (
+            f"with a stand-in for its file, record {attempt.record} raises {in_a_line(failure)}"
+        )
         return Looked(attempt.reason or raised, attempt.way)
     except SystemExit:
         return Looked(f"record {attempt.record} ends the process")

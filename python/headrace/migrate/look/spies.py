@@ -26,6 +26,7 @@ from headrace.migrate.look.names import Names
 from headrace.migrate.look.pictures import alike, opened
 from headrace.migrate.look.recorders import Stand, clone
 from headrace.migrate.look.stand_ins import put
+from headrace.printable import in_a_line
 
 _RECORDS = 24
 Leaves = Callable[[Any], list[Any]]
@@ -59,7 +60,7 @@ def prove(
     except Left:
         return run.attempt.reason, 0
     except Exception as failure:
-        return f"with real files it raises {type(failure).__name__}: {str(failure)[:90]}", 0
+        return f"with real files it raises {in_a_line(failure)}", 0
     return "", run.compared
 
 
