@@ -87,6 +87,11 @@ def test_a_path_given_as_an_image_is_one_whatever_its_suffix(
         hr.records(image=["no such file"])[0]
 
 
+def test_a_keyword_of_open_is_named_as_such() -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0159.*split=\n.*hr\.open\(\.\.\., split=\.\.\.\)"):
+        hr.Loader("train/", batch_size=4, split="train")  # type: ignore[call-arg]
+
+
 def test_did_you_mean() -> None:
     with pytest.raises(hr.ConfigError, match="did you mean 'batch_size'"):
         hr.Loader(Numbers(4), batchsize=2)

@@ -59,6 +59,11 @@ def completed(given: Mapping[str, Any]) -> dict[str, Any]:
 def _no_keyword(name: str) -> Exception:
     if name in HINTS:
         return _DATALOADER_KEYWORD.error(f"{name}=", hint=HINTS[name])
+    if any(
+        name == each["name"] for record in _core.formats().values() for each in record["params"]
+    ):
+        hint = f"a keyword of hr.open: hr.Loader(hr.open(..., {name}=...), ...)"
+        return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint)
     near = nearest(name, {*KEYWORDS, *HINTS})
     hint = f"DataLoader's {near}: {HINTS[near]}" if near in HINTS else ""
     return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, KEYWORDS))
