@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import Any
 
 from headrace.errors import did_you_mean
-from headrace.per_record import Layout, Rows, per_record
+from headrace.per_record import Layout, per_record
 from headrace.torchvision_batches import detection, segmentation
 
 
@@ -31,9 +31,9 @@ def field_of_records(batch: Any) -> int | None:
     layout = getattr(type(batch), "_layout", None)
     if not isinstance(layout, Layout):
         return None
-    rows = layout.rows or (Rows(),) * len(layout.fields)
+    ways = [rows.how for rows in layout.by_name().values()]
     return next(
-        (number for number, each in enumerate(rows) if each.how not in ("packed", "nested")), None
+        (number for number, how in enumerate(ways) if how not in ("packed", "nested")), None
     )
 
 

@@ -66,10 +66,14 @@ class Layout(NamedTuple):
         )
         return cls(tuple(output["name"] for output in outputs), tuple(rows))
 
+    def by_name(self) -> dict[str, Rows]:
+        """How the records of each field lie in the batch."""
+        return dict(zip(self.fields, self.rows or (Rows(),) * len(self.fields), strict=True))
+
 
 def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     """A dictionary a record: of the fields ``names``, or of all but companions."""
-    rows = dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
+    rows = layout.by_name()
     for name in names:
         if name not in rows or rows[name].is_companion:
             hint = "it says where another field's records are" if name in rows else ""

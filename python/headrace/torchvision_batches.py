@@ -32,7 +32,7 @@ def detection(
     layout: Layout, values: Mapping[str, Any], image: str = "image"
 ) -> tuple[list[Any], list[dict[str, Any]]]:
     """The images, and a dictionary for each with everything else of its record."""
-    rows = _by_name(layout)
+    rows = layout.by_name()
     for name, each in rows.items():
         if each.kind == "boxes" and each.box_format not in ("xyxy", ""):
             raise _NO_TARGETS.error(
@@ -59,17 +59,13 @@ def segmentation(
     """The images as they are, and the masks as class ids: (B, H, W), int64."""
     masks: Any = values.get(mask)
     shape: tuple[int, ...] = getattr(masks, "shape", ())
-    if _by_name(layout).get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:
+    if layout.by_name().get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:
         what = "a list" if isinstance(masks, list) else f"of shape {tuple(shape)}"
         raise _NO_TARGETS.error(
             f"{mask!r} is {what}" if masks is not None else f"there is no field {mask!r}",
             hint="a RandomCrop or Resize to one size before it, or mask= with the field's name",
         )
     return values[image], _as_int64(masks[:, 0])
-
-
-def _by_name(layout: Layout) -> dict[str, Rows]:
-    return dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
 
 
 def _has_zero(labels: Any) -> bool:

@@ -46,7 +46,7 @@ class NestedForm(Form):
 
     def _suits(self, layout: Layout) -> bool:
         """Whether all fields are there, and those that nest are a row or a list item a record."""
-        rows = dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
+        rows = layout.by_name()
         nested = [name for part in self._tops().values() if not part.is_leaf for name in part.names]
         names = self._node.names
         return all(name in rows for name in names) and all(not rows[n].companion for n in nested)
@@ -70,7 +70,7 @@ class NestedForm(Form):
 
     def _layout(self, layout: Layout) -> Layout:
         """Of the batch, whose entries may hold several fields."""
-        rows = dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
+        rows = layout.by_name()
         nested = "list" if self._transposed else "nested"
         tops = {
             name: rows[part.name]

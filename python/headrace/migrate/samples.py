@@ -11,7 +11,7 @@ import numpy as np
 from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import described, value_from_pixels
 from headrace.migrate.rows import rows_of
-from headrace.per_record import Layout, Rows, per_record
+from headrace.per_record import Layout, per_record
 
 # A column of the batch, in a record each, as the sample has it.
 Column = Callable[["Fields"], list[Any]]
@@ -28,9 +28,7 @@ class Fields:
         self._values = values
         self._layout = layout
         self._copies = copies
-        self._rows = dict(
-            zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True)
-        )
+        self._rows = layout.by_name()
 
     def column(self, name: str) -> list[Any]:
         """Of each record its part of a field."""

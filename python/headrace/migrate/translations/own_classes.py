@@ -4,12 +4,12 @@ for what it says only where they do just that with pictures made for it."""
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
 
 from headrace import transforms as T
+from headrace.migrate.look.guards import reader
 from headrace.migrate.originals import pixels_from_value, value_from_pixels
 from headrace.migrate.translations.arguments import fill_of, mask_fill_of, numbers_of
 from headrace.migrate.translations.registry import Form, Made, NoOperator, image_of, own_class
@@ -46,10 +46,11 @@ def _prove(
             if type(value).__name__ == "Mask":
                 given[name] = noise.integers(0, 256, (1, *shape), np.uint8)
                 values[name] = type(value)(given[name])
-    before = _draws()
+    generators = reader()
+    before = generators()
     done = transform(values if len(values) > 1 else values["image"])
     done = done if isinstance(done, dict) else {"image": done}
-    if _draws() != before:
+    if generators() != before:
         raise NoOperator("a callable of your own, which draws random numbers")
     missing = [(0, 0), (0, max(0, size - shape[0])), (0, max(0, size - shape[1]))]
     for name, pixels in given.items():
@@ -61,11 +62,3 @@ def _prove(
         ]
         if not np.array_equal(pixels_from_value(done[name]), expected):
             raise NoOperator("a callable of your own, which does something else than its name says")
-
-
-def _draws() -> Any:
-    import torch
-
-    state = np.random.get_state(legacy=False)["state"]
-    torchs = torch.random.get_rng_state().numpy().tobytes()
-    return random.getstate(), state["key"].tobytes(), state["pos"], torchs
