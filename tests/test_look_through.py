@@ -4,6 +4,7 @@ native where that is proven, and anything else stays as it is, with the reason."
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import random
@@ -12,6 +13,7 @@ import signal
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -391,6 +393,16 @@ def test_one_of_two_views_can_be_left_out() -> None:
     for fields in (("image2", "label"), ("label",)):
         loader = translated(DataLoader(dataset, batch_size=4), fields=fields)
         assert next(iter(loader.torch()))._fields == fields
+
+
+def test_a_loader_ends_with_its_last_reference() -> None:
+    dataset = datasets.ImageFolder(sets.FOLDER, sets.TwoCrops(sets.fixed()))  # a second attempt
+    gc.disable()  # which would end it some time, and its threads with it
+    try:
+        loader = weakref.ref(translated(DataLoader(dataset, batch_size=4)))
+        assert loader() is None
+    finally:
+        gc.enable()
 
 
 def test_files_that_headrace_refuses_are_left(

@@ -24,7 +24,8 @@ def resolved(
 ) -> tuple[Dataset, Parts]:
     """The dataset and its steps. report: takes what a comparison of records finds, if there is one.
 
-    A dataset that was traced and whose records differ all the same stays as it is.
+    A dataset that was traced and whose records differ all the same stays as it is. Reasons are
+    made anew: an exception that was raised holds the frames, and the loaders, of what was tried.
     """
 
     def look(one: Any, why: str) -> Dataset:
@@ -34,7 +35,7 @@ def resolved(
     try:
         return dataset, _compared(dataset, report, changes)
     except NoFormat as reason:
-        left = reason
+        left = NoFormat(str(reason), reason.way)
     except Error as differs:
         left = _left(dataset, differs)
     if not dataset.is_traced and not dataset.steps:  # known, but for its transform
@@ -42,7 +43,7 @@ def resolved(
             dataset = look(original, str(left))
             return dataset, _compared(dataset, report, changes)
         except NoFormat as reason:
-            left = reason
+            left = NoFormat(str(reason), reason.way)
         except Error as differs:
             left = _left(dataset, differs)
     dataset = datasets.asked(original, left, told)
