@@ -28,6 +28,7 @@ OURS: dict[str, Any] = {
     "Grayscale": T.Grayscale(3),
     "Sharpness": T.RandomAdjustSharpness(1.7, 1.0),
     "GaussianBlur": T.GaussianBlur(23),
+    "PillowGaussianBlur": T.PillowGaussianBlur(2.0),
     "GaussianNoise": T.GaussianNoise(0.0, 0.1),
     "SaltAndPepper": T.SaltAndPepper(p=1.0),
     "CoarseDropout": T.CoarseDropout((4, 8), p=1.0),

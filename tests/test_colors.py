@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import PIL
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 from processes import printed_at_each_simd_level
 
 import headrace as hr
@@ -236,6 +236,30 @@ def test_a_blur_is_torchvisions_but_for_the_order_of_its_sums(
         differs = np.abs(ours - wanted.astype(int))
         assert differs.max() <= 1
         assert np.count_nonzero(differs) <= max(1, 1e-4 * images.size)
+
+
+def test_pillows_blur_is_pillows_bit_for_bit(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    for case in range(120):
+        height, width = random.integers(1, (3, 20, 90, 300)[case % 4], 2)
+        radius = 0.0 if case == 0 else float(random.uniform(0, (0.3, 2, 30)[case % 3]))
+        pixels = random.integers(0, 256, (height, width, 3)[: 2 + case % 2], dtype=np.uint8)
+        images = pixels.reshape(1, height, width, -1).transpose(0, 3, 1, 2)
+        ours = through(images, tmp_path, T.PillowGaussianBlur(radius))[0].transpose(1, 2, 0)
+        blurred = Image.fromarray(pixels).filter(ImageFilter.GaussianBlur(radius))
+        wanted = np.asarray(blurred).reshape(ours.shape)
+        np.testing.assert_array_equal(ours, wanted, err_msg=f"{pixels.shape}, {radius}")
+
+
+def test_the_radius_of_pillows_blur_is_drawn(tmp_path: Path) -> None:
+    images = np.zeros((300, 1, 9, 9), np.uint8)
+    images[:, :, 4, 4] = 255
+    picture = Image.fromarray(images[0, 0])
+    radii = np.linspace(0.5, 1.0, 400).tolist()
+    peaks = [picture.filter(ImageFilter.GaussianBlur(r)).getpixel((4, 4)) for r in radii]
+    drawn = through(images, tmp_path, T.PillowGaussianBlur((0.5, 1.0)))[:, 0, 4, 4]
+    shares = [(drawn >= peaks[k]).mean() for k in (100, 200, 300)]
+    np.testing.assert_allclose(shares, [0.25, 0.5, 0.75], atol=0.12)
 
 
 def test_a_blur_needs_a_picture_that_it_can_mirror(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ PICTURED: dict[str, dict[str, str]] = {
     "Sharpness, blur and noise": {
         "RandomAdjustSharpness": "T.RandomAdjustSharpness(5.0, p=1.0)",
         "GaussianBlur": "T.GaussianBlur(15, 3.0)",
+        "PillowGaussianBlur": "T.PillowGaussianBlur(3.0)",
         "MotionBlur": "T.MotionBlur((9, 15), p=1.0)",
         "MedianBlur": "T.MedianBlur((7, 9), p=1.0)",
         "GaussianNoise": "T.GaussianNoise(0.0, 0.2)",

@@ -17,6 +17,34 @@ const RowKernels* kernels() {
   return by_level.in_force();
 }
 
+constexpr int kWord = 8;
+
+void transpose_bytes(const uint8_t* in, ptrdiff_t stride, int width, int height, uint8_t* out,
+                     ptrdiff_t out_stride) {
+  for (int x = 0; x < width; ++x) {
+    for (int y = 0; y < height; ++y) out[x * out_stride + y] = in[y * stride + x];
+  }
+}
+
+// Of kWord x kWord bytes: halves of the square change places, then halves of these, in words of
+// which the first byte is the lowest.
+void transpose_words(const uint8_t* in, ptrdiff_t stride, uint8_t* out, ptrdiff_t out_stride) {
+  uint64_t rows[kWord];
+  for (int y = 0; y < kWord; ++y) std::memcpy(&rows[y], in + y * stride, kWord);
+  constexpr uint64_t kFirst[] = {0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
+  for (int level = 2; level >= 0; --level) {
+    const int apart = 1 << level, bits = 8 * apart;
+    for (int y = 0; y < kWord; ++y) {
+      if (y & apart) continue;
+      uint64_t &a = rows[y], &b = rows[y + apart];
+      const uint64_t swapped = ((a >> bits) ^ b) & kFirst[level];
+      b ^= swapped;
+      a ^= swapped << bits;
+    }
+  }
+  for (int x = 0; x < kWord; ++x) std::memcpy(out + x * out_stride, &rows[x], kWord);
+}
+
 }  // namespace
 
 void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const out[]) {
@@ -34,7 +62,6 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
 }
 
 void mirror_row(const uint8_t* in, int count, uint8_t* out) {
-  constexpr int kWord = 8;
   constexpr int kShort = 128;  // such rows are done before a level's kernel has begun
   int i = 0;
   if (const RowKernels* simd = count > kShort ? kernels() : nullptr)
@@ -59,8 +86,17 @@ void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height,
     const int y1 = std::min(y0 + kTile, height);
     for (int x0 = 0; x0 < width; x0 += kTile) {
       const int x1 = std::min(x0 + kTile, width);
-      for (int x = x0; x < x1; ++x) {
-        for (int y = y0; y < y1; ++y) out[x * out_stride + y] = in[y * stride + x];
+      for (int y = y0; y < y1; y += kWord) {
+        for (int x = x0; x < x1; x += kWord) {
+          const uint8_t* const from = in + y * stride + x;
+          uint8_t* const to = out + x * out_stride + y;
+          if (y + kWord <= y1 && x + kWord <= x1) {
+            transpose_words(from, stride, to, out_stride);
+          } else {
+            transpose_bytes(from, stride, std::min(kWord, x1 - x), std::min(kWord, y1 - y), to,
+                            out_stride);
+          }
+        }
       }
     }
   }

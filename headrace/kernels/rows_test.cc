@@ -52,7 +52,8 @@ TEST_P(Rows, MirrorTurnsARowAround) {
 }
 
 TEST_P(Rows, TransposeSwapsTheAxes) {
-  for (const auto& [width, height] : {std::pair{1, 1}, {5, 3}, {16, 16}, {17, 40}, {100, 1}}) {
+  for (const auto& [width, height] :
+       {std::pair{1, 1}, {5, 3}, {16, 16}, {17, 40}, {31, 24}, {100, 1}}) {
     const std::vector<uint8_t> in = random_bytes(size_t(width) * height);
     std::vector<uint8_t> out(in.size());
     transpose_plane(in.data(), width, width, height, out.data(), height);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
+#include "headrace/kernels/filters/box_columns.h"
 #include "headrace/kernels/rows.h"
 
 namespace headrace {
@@ -24,57 +24,63 @@ float box_radius(float radius) {
   return whole + rest;
 }
 
-// A box that reaches `whole` pixels to either side, and a part of the next ones.
-class Box {
+// The passes over a strip of columns, which stays in the cache. Rows are columns of strips that
+// lie on their side.
+class Strip {
  public:
-  explicit Box(float radius) : whole_(static_cast<int>(radius)) {
-    constexpr uint32_t kOne = 1 << 24;
-    weight_ = static_cast<uint32_t>(static_cast<float>(kOne) / (radius * 2 + 1));
-    end_weight_ = (kOne - static_cast<uint32_t>(whole_ * 2 + 1) * weight_) / 2;
+  Strip(const BoxWeights& weights, int longest) : weights_(weights) {
+    const size_t size = size_t(longest) * kBoxColumns;
+    of_[0].resize(size);
+    of_[1].resize(size);
+    std::memset(of_[0].data(), 0, size);  // what a narrower strip leaves is read, and left out
   }
 
-  // The first and the last pixel go on beyond the ends.
-  void rows(uint8_t* plane, int width, int height) {
-    const int reach = whole_ + 1;
-    padded_.resize(size_t(width) + 2 * size_t(reach));
-    uint8_t* const line = padded_.data() + reach;
-    for (int y = 0; y < height; ++y, plane += width) {
-      for (int pass = 0; pass < kPasses; ++pass) {
-        std::memcpy(line, plane, size_t(width));
-        std::fill_n(padded_.data(), reach, plane[0]);
-        std::fill_n(line + width, reach, plane[width - 1]);
-        uint32_t sum = 0;
-        for (int i = -whole_; i <= whole_; ++i) sum += line[i];
-        for (int x = 0; x < width; ++x) {
-          const uint32_t ends = uint32_t{line[x - reach]} + line[x + reach];
-          plane[x] = static_cast<uint8_t>((sum * weight_ + ends * end_weight_ + (1u << 23)) >> 24);
-          sum += uint32_t{line[x + reach]} - line[x - whole_];
-        }
+  // In place.
+  void columns(uint8_t* plane, int width, int height) {
+    for (int x = 0; x < width; x += kBoxColumns) {
+      const auto count = size_t(std::min(kBoxColumns, width - x));
+      for (int y = 0; y < height; ++y) {
+        std::memcpy(row(0, y), plane + size_t(y) * size_t(width) + x, count);
       }
+      filter(height);
+      for (int y = 0; y < height; ++y) {
+        std::memcpy(plane + size_t(y) * size_t(width) + x, row(1, y), count);
+      }
+    }
+  }
+  void rows(uint8_t* plane, int width, int height) {
+    for (int y = 0; y < height; y += kBoxColumns, plane += size_t(width) * kBoxColumns) {
+      const int count = std::min(kBoxColumns, height - y);
+      transpose_plane(plane, width, width, count, row(0, 0), kBoxColumns);
+      filter(width);
+      transpose_plane(row(1, 0), kBoxColumns, count, width, plane, width);
     }
   }
 
  private:
-  int whole_;
-  uint32_t weight_, end_weight_;
-  std::vector<uint8_t> padded_;
+  static_assert(kPasses % 2 == 1, "what begins in one buffer ends in the other");
+
+  uint8_t* row(int buffer, int y) { return of_[buffer].data() + size_t(y) * kBoxColumns; }
+  void filter(int length) {
+    for (int pass = 0; pass < kPasses; ++pass) {
+      box_columns(row(pass % 2, 0), length, weights_, row((pass + 1) % 2, 0));
+    }
+  }
+
+  const BoxWeights weights_;
+  Buffer of_[2];
 };
 
 }  // namespace
 
-Picture blurred_as_pillow(const Picture& picture, double radius) {
-  Picture out(picture.channels, picture.height, picture.width, picture.dtype);
-  const int width = picture.width, height = picture.height;
-  std::memcpy(out.pixels.data(), picture.pixels.data(), picture.pixels.size());
-  Box box(box_radius(static_cast<float>(radius)));
-  Buffer turned(picture.plane_bytes());
-  for (int c = 0; c < picture.channels; ++c) {
-    box.rows(out.plane(c), width, height);
-    transpose_plane(out.plane(c), width, width, height, turned.data(), height);
-    box.rows(turned.data(), height, width);
-    transpose_plane(turned.data(), height, height, width, out.plane(c), width);
+void blur_as_pillow(const Picture& in, double radius, Picture& out) {
+  std::memcpy(out.pixels.data(), in.pixels.data(), in.pixels.size());
+  const BoxWeights weights = BoxWeights::of(box_radius(static_cast<float>(radius)));
+  Strip strip(weights, std::max(in.width, in.height));
+  for (int c = 0; c < in.channels; ++c) {
+    strip.rows(out.plane(c), in.width, in.height);
+    strip.columns(out.plane(c), in.width, in.height);
   }
-  return out;
 }
 
 }  // namespace headrace

@@ -202,8 +202,9 @@ class TimmAugment final : public WarpOp {
     }
     const auto pixels = pixels_now(context, field);
     if (!pixels) return pixels.error();
-    context.record.fields[field].picture =
-        Recipe(std::make_shared<const Picture>(blurred_as_pillow(**pixels, drawn.argument)));
+    const std::shared_ptr<Picture> blurred = picture_like(**pixels);
+    blur_as_pillow(**pixels, drawn.argument, *blurred);
+    context.record.fields[field].picture = Recipe(blurred);
     return {};
   }
 

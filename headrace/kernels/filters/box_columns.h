@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extended box filter of Gwosdek et al. (2011) along columns of bytes, in the integers that
+// Pillow's BoxBlur has: all levels give the same bytes.
+//
+// Any thread may call it.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// A box reaches `reach` rows to either side, and a part of the row after these.
+struct BoxWeights {
+  int reach = 0;
+  uint32_t inside = 0, end = 0;  // in units of 2^-24
+
+  // REQUIRES: 0 <= radius < 1e6.
+  static BoxWeights of(float radius);
+};
+
+constexpr int kBoxColumns = 64;
+
+// Of a strip of kBoxColumns columns, whose rows are next to each other:
+//   out(y) = (inside * sum of in(y - reach) to in(y + reach)
+//             + end * (in(y - reach - 1) + in(y + reach + 1)) + 2^23) >> 24
+// The first and the last row go on beyond the ends. REQUIRES: height > 0, no overlap.
+void box_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out);
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// PillowGaussianBlur: the blur of Pillow's ImageFilter, by a radius that is drawn.
+#include <memory>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/filters/box_blur.h"
+#include "headrace/ops/picture_op.h"
+#include "headrace/ops/remade_op.h"
+
+namespace headrace {
+namespace {
+
+class PillowGaussianBlur final : public RemadeOp {
+ public:
+  PillowGaussianBlur(double least, double most)
+      : RemadeOp("PillowGaussianBlur"), least_(least), most_(most) {}
+
+  Result<void> apply(OpContext& context) const override {
+    const double radius = least_ < most_ ? context.draws.uniform(least_, most_) : least_;
+    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+      blur_as_pillow(in, radius, out);
+      return {};
+    });
+  }
+
+ private:
+  void plan_image(FieldState& image) const override { plan_pixels(false, image); }
+  const double least_, most_;
+};
+
+const OpRecord kPillowGaussianBlur{
+    .name = "PillowGaussianBlur",
+    .doc =
+        "Blurs an image as Pillow's ImageFilter.GaussianBlur does, by a radius that is drawn.\n\n"
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
+        "left as they are. Three box filters along each axis, in integers: the time does not "
+        "depend on the radius, and any image is large enough. GaussianBlur is torchvision's. "
+        "What comes before is computed first, and a second pass begins.",
+    .params = {{.name = "radius",
+                .type = ParamType::kFloats,
+                .doc = "Standard deviation in pixels; of two it is drawn between them.",
+                .fallback = std::vector<double>{0.1, 2.0},
+                .minimum = 0,
+                .maximum = 1e3,
+                .min_count = 1,
+                .max_count = 2}},
+    .oracle = "Pillow's ImageFilter.GaussianBlur, bit for bit",
+    .example = {{"radius", std::vector<double>{0.5, 3.0}}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      const std::vector<double>& radius = arguments.numbers("radius");
+      if (radius.front() > radius.back()) {
+        raise_misfit("PillowGaussianBlur", "radius must be one number, or (smallest, largest)");
+      }
+      return std::make_unique<PillowGaussianBlur>(radius.front(), radius.back());
+    }};
+const Register<OpRecord> registered_pillow_gaussian_blur(kPillowGaussianBlur);
+
+}  // namespace
+}  // namespace headrace
