@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 
 #include "headrace/storage/file.h"
+#include "headrace/storage/unguessable.h"
 
 namespace headrace {
 namespace {
@@ -45,12 +45,13 @@ bool write_new(const std::string& folder, const std::string& path,
   if (descriptor < 0) return false;
   bool good = true;
   for (const std::span<const uint8_t>& part : parts) good = good && write_all(descriptor, part);
+  bool named = !nameless;
   if (good && nameless) {
     const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
-    good = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    named = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
-  good = ::close(descriptor) == 0 && good;
-  if (!good) ::unlink(path.c_str());
+  good = ::close(descriptor) == 0 && good && named;
+  if (!good && named) ::unlink(path.c_str());
   return good;
 }
 
@@ -131,9 +132,7 @@ bool CacheDirectory::write(const std::string& name,
                            std::span<const std::span<const uint8_t>> parts) const {
   if (path_.empty()) return false;
   make();
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary = path_ + "/" + name + "." + std::to_string(::getpid()) + "." +
-                                std::to_string(counter.fetch_add(1)) + ".tmp";
+  const std::string temporary = path_ + "/" + name + "." + unguessable() + ".tmp";
   if (!write_new(path_, temporary, parts)) return false;
   if (::rename(temporary.c_str(), (path_ + "/" + name).c_str()) == 0) return true;
   ::unlink(temporary.c_str());

@@ -6,9 +6,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <utility>
+
+#include "headrace/storage/unguessable.h"
 
 namespace headrace {
 namespace {
@@ -19,11 +20,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string name_beside(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return path + "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) +
-         ".tmp";
-}
+std::string name_beside(const std::string& path) { return path + "." + unguessable() + ".tmp"; }
 
 }  // namespace
 

@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a file whole: where the system refuses, a full disk for one, it is as it was before."""
+"""Writing a file whole or not at all: on a full disk or after a power cut it is as it was before.
+
+The bytes go to a file next to it first, under a name that no other file has. It is removed where
+writing fails; what an ended process leaves is known by its name.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+
+TEMPORARY = re.compile(r"\.headrace-[0-9a-f]{32}")  # names of unfinished files
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -17,16 +27,45 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
     ('text', ['x.txt'])
     """
     name = os.fspath(path)
-    there = os.path.realpath(name)  # a link goes on leading to what it names
-    special = os.path.exists(there) and not os.path.isfile(there)
-    place = there if special else f"{there}.partial"
+    target = os.path.realpath(name)  # a link goes on leading to what it names
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogateescape")
     try:
-        with open(place, "wb") as file:
-            file.write(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data)
-        if not special:
-            os.replace(place, there)
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as special:
+                special.write(data)
+            return
+        with replaced(target) as temporary, open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        if not special:
-            with contextlib.suppress(OSError):
-                os.unlink(place)
         raise OSError(error.errno, error.strerror, name) from None
+    with contextlib.suppress(OSError):  # of a folder that is not synchronized, or not readable
+        sync(os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def replaced(path: str) -> Iterator[str]:
+    """An empty file next to ``path``, with its permissions, that takes its name at the end."""
+    temporary = os.path.join(os.path.dirname(path), f".headrace-{secrets.token_hex(16)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    os.close(os.open(temporary, flags, 0o666))  # an error where something has the name
+    try:
+        with contextlib.suppress(OSError):
+            os.chmod(temporary, os.stat(path).st_mode & 0o777 | stat.S_IWUSR)
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Waits until a file's bytes, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -2,6 +2,7 @@
 #include "headrace/formats/pack/pack_output.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
+#include "headrace/storage/unguessable.h"
 
 namespace headrace {
 namespace {
@@ -35,7 +37,19 @@ const ErrorCode kOtherFile{
     "Unpacking does not replace a file that has other bytes, unless that is asked for. Unpack into "
     "an empty folder, or say overwrite=True (--force)."};
 
-constexpr std::string_view kTemporary = ".headrace-unpack-";
+constexpr std::string_view kTemporary = ".headrace-unpack-";  // the process, "-", unguessable()
+
+// Whether it is the name of a file that a process that has ended was writing.
+bool is_leftover(std::string_view name) {
+  if (!name.starts_with(kTemporary)) return false;
+  name.remove_prefix(kTemporary.size());
+  const size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits > 9 || name[digits] != '-') return false;
+  const auto process = static_cast<pid_t>(std::stol(std::string(name.substr(0, digits))));
+  name.remove_prefix(digits + 1);
+  if (name.size() != 16 || name.find_first_not_of("0123456789abcdef") != name.npos) return false;
+  return ::kill(process, 0) != 0 && errno == ESRCH;
+}
 
 void write_all(const std::string& path, std::span<const uint8_t> bytes) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -51,7 +65,11 @@ void write_all(const std::string& path, std::span<const uint8_t> bytes) {
     }
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
-  if (::close(file) != 0) not_written(path, errno);
+  if (::close(file) != 0) {
+    const int error_number = errno;
+    ::unlink(path.c_str());
+    not_written(path, error_number);
+  }
 }
 
 bool holds(const std::string& path, std::span<const uint8_t> bytes) {
@@ -109,9 +127,12 @@ OutputFolder::OutputFolder(std::string path, bool overwrite)
 
 // Of a process that was killed.
 void OutputFolder::clear_leftovers() const {
-  std::error_code ignored;
   for (const FolderEntry& entry : entries_in(path_)) {
-    if (entry.name.starts_with(kTemporary)) fs::remove(joined(path_, entry.name), ignored);
+    const std::string path = joined(path_, entry.name);
+    struct stat status{};
+    if (is_leftover(entry.name) && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      ::unlink(path.c_str());
+    }
   }
 }
 
@@ -135,8 +156,7 @@ void OutputFolder::make_folders(std::string_view name) {
 }
 
 std::string OutputFolder::temporary_name() {
-  return joined(path_, std::string(kTemporary) + std::to_string(::getpid()) + "-" +
-                           std::to_string(temporaries_.fetch_add(1)));
+  return joined(path_, std::string(kTemporary) + std::to_string(::getpid()) + "-" + unguessable());
 }
 
 bool OutputFolder::write(std::string_view name, std::span<const uint8_t> bytes) {

@@ -4,7 +4,6 @@
 // A file appears whole, under its name, or not at all. Thread-safe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -40,7 +39,6 @@ class OutputFolder {
 
   const std::string path_;
   const bool overwrite_;
-  std::atomic<uint64_t> temporaries_{0};
   Mutex mutex_;
   std::set<std::string, std::less<>> folders_ GUARDED_BY(mutex_);  // that are known to be there
 };

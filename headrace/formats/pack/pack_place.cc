@@ -11,6 +11,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/pack/pack_layout.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/folder_entries.h"
@@ -23,8 +24,9 @@ namespace fs = std::filesystem;
 const ErrorCode kExists{
     "HR0446", ErrorKind::kConfig, "something stands there already",
     "A pack is not written over what stands at its path unless that is asked for, and then only "
-    "over another pack, in whose folder nothing else lies. Choose another name, or say "
-    "overwrite=True (--force)."};
+    "over another pack, in whose folder nothing else lies. It is written as OUT.partial first: a "
+    "file of that name is replaced only where an interrupted run has written it. Choose another "
+    "name, or say overwrite=True (--force)."};
 
 const ErrorCode kNotMoved{
     "HR0457", ErrorKind::kStorage, "could not put the pack into its place",
@@ -44,6 +46,10 @@ std::string trimmed(std::string path) {
   return path;
 }
 
+bool is_shard_name(std::string_view name) {
+  return name.starts_with("shard-") && name.ends_with(".hrpack");
+}
+
 // What lies in the folder of a pack and is no shard; empty where nothing does.
 std::string foreign_in(const std::string& folder) {
   uint32_t shards = 0;
@@ -51,9 +57,19 @@ std::string foreign_in(const std::string& folder) {
   while (::lstat(joined(folder, shard_name(shards)).c_str(), &status) == 0) ++shards;
   const std::vector<FolderEntry> entries = entries_in(folder);
   for (const auto& [name, is_folder] : entries) {
-    if (is_folder || !name.starts_with("shard-") || !name.ends_with(".hrpack")) return name;
+    if (is_folder || !is_shard_name(name)) return name;
   }
   return entries.size() == shards ? "" : "a shard that does not belong to it";
+}
+
+// Whether an interrupted run may have written it, or another process is done with it meanwhile.
+bool is_begun_pack(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return errno == ENOENT;
+  char first[kPackMagic.size()];
+  const ssize_t bytes = ::read(file, first, sizeof first);  // of a folder an error
+  ::close(file);
+  return bytes == 0 || (bytes > 0 && std::string_view(first, size_t(bytes)) == kPackMagic);
 }
 
 bool is_plain_folder(const std::string& path) {
@@ -88,6 +104,7 @@ PackPlace::PackPlace(std::string out, int shards, bool overwrite)
       shards_(shards),
       overwrite_(overwrite) {
   check();
+  check_partial();
   clear_other();
   if (shards > 1) descriptor_ = open_for_writing(partial_, O_RDONLY | O_DIRECTORY);
   for (auto i = static_cast<uint32_t>(shards); shards > 1; ++i) {
@@ -134,6 +151,23 @@ void PackPlace::check() const {
     }
   }
   raise(kExists, "\"" + out_ + "\" is there already", hint);
+}
+
+void PackPlace::check_partial() const {
+  std::string foreign;
+  if (is_plain_folder(partial_)) {
+    std::error_code failed;  // another process may take the folder away
+    fs::directory_iterator entry(partial_, failed);
+    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+      const std::string path = entry->path().string();
+      if (!is_shard_name(entry->path().filename().string()) || !is_begun_pack(path)) foreign = path;
+    }
+  } else if (!is_begun_pack(partial_)) {
+    foreign = partial_;
+  }
+  if (foreign.empty()) return;
+  raise(kExists, "\"" + foreign + "\" was not written by an interrupted run",
+        "move it away, or choose another name");
 }
 
 void PackPlace::take() const {

@@ -28,6 +28,7 @@ class PackPlace {
   void take() const;
 
  private:
+  void check_partial() const;
   void clear_other() const;
 
   const std::string out_, partial_;

@@ -261,11 +261,14 @@ TEST(Unpack, GoesOnWhereItWasInterrupted) {
   const TemporaryFolder place;
   write_pack(place / "pack", {"a.jpg", "b.jpg", "b.jpg"});
   place.write("out/a.jpg", "a.jpg");
-  place.write("out/.headrace-unpack-1-1", "of a process that was killed");
+  place.write("out/.headrace-unpack-999999999-0123456789abcdef", "of a process that was killed");
+  place.write("out/.headrace-unpack-1-0123456789abcdef", "of a process that runs");
+  place.write("out/.headrace-unpack-notes", "mine");
   const UnpackReport report = unpack(place / "pack", place / "out");
   EXPECT_EQ(report.files, 1 + 1);  // and the manifest: the same key comes twice
   EXPECT_EQ(report.present, 2);
-  EXPECT_EQ(files_below(place / "out").size(), 3u);
+  EXPECT_EQ(content_of(place / "out/.headrace-unpack-notes"), "mine");
+  EXPECT_EQ(files_below(place / "out").size(), 3u + 2u);
 }
 
 TEST(Unpack, ListsDamagedRecordsAndGivesTheOthersBack) {

@@ -14,8 +14,9 @@ from typing import Any
 
 from headrace import _core, write
 from headrace.sources import Progress, Source
+from headrace.whole_file import sync, write_whole
 from headrace.write.destination import SUMS, Destination
-from headrace.write.durable import sync, write_whole, written_to
+from headrace.write.durable import written_to
 
 _VERSION = 1
 _JOURNAL_BYTES = 64 << 20  # what an interruption may cost, a shard
@@ -194,8 +195,7 @@ class Conversion:
             write_whole(self.work / SUMS, sums)
         self.destination.check(self.src, self.to)  # hours may have passed
         if self.several:
-            for path in self.work.glob("*.json"):
-                path.unlink()
+            self.destination.clear_notes()
             sync(self.work)
         self.destination.take_place(self.work if self.several else self._file(0))
         return {

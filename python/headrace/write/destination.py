@@ -17,7 +17,7 @@ from pathlib import Path
 
 from headrace.errors import declare
 from headrace.sources import Source
-from headrace.write.durable import sync
+from headrace.whole_file import TEMPORARY, sync
 
 _TAKEN = declare(
     "HR0415",
@@ -38,8 +38,9 @@ _BUSY = declare(
 
 # The names that conversions give to files.
 SUMS = "SHA256SUMS"
+_SUMS = re.compile(SUMS)
 _SHARD = re.compile(r"data-\d{5}-of-\d{5}\.(tar|tfrecord|rec|idx|lmdb|h5)")
-_NOTE = re.compile(r"(plan|journal-\d{5})\.(json|new)|SHA256SUMS(\.new)?")
+_NOTE = re.compile(rf"(plan|journal-\d{{5}})\.json|{TEMPORARY.pattern}")
 _PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
 
 
@@ -144,6 +145,12 @@ class Destination:
             else:
                 path.unlink()
 
+    def clear_notes(self) -> None:
+        """Removes all but the shards and their checksums. REQUIRES: within working_folder()."""
+        for path in list(self.work.iterdir()):
+            if _is_file(path, _NOTE):
+                path.unlink()
+
     def take_place(self, made: Path) -> None:
         """Gives `made`, which is the working folder or in it, the destination's name.
 
@@ -202,7 +209,7 @@ def _foreign_in_work(work: Path) -> str:
         if path.name == "data" and path.is_dir() and not path.is_symlink():
             if foreign := _no_picture(path, classes=True):
                 return foreign
-        elif not (_is_file(path, _SHARD) or _is_file(path, _NOTE)):
+        elif not any(_is_file(path, names) for names in (_SHARD, _NOTE, _SUMS)):
             return str(path)
     return ""
 

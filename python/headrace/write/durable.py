@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing that survives a power cut, and a disk that refuses as an error with a code."""
+"""A disk that refuses is an error with a code; and all files of a folder made safe at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import ctypes
 import errno
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from headrace.errors import Error, declare
 
@@ -39,28 +38,8 @@ def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Replaces a file so that it is there whole or not at all, also after a power cut."""
-    temporary = path.with_suffix(".new")
-    with temporary.open("w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
-    sync(path.parent)
-
-
-def sync(path: str | os.PathLike[str]) -> None:
-    """Waits until a file's bytes, or a folder's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def sync_all_below(folder: str | os.PathLike[str]) -> None:
-    """The same for all that was written on the folder's disk: one call for any number of files."""
+    """Waits for all that was written on the folder's disk: one call for any number of files."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

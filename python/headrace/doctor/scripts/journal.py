@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace.whole_file import replaced
+
 _MOST = 4 << 30  # bytes of files that are kept to be put back
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
@@ -108,9 +110,8 @@ class Journal:
             try:
                 if os.path.isfile(path) and filecmp.cmp(path, copy, shallow=False):
                     continue
-                part = f"{path}.headrace-{os.getpid()}"
-                shutil.copy2(copy, part)
-                os.replace(part, path)
+                with replaced(path) as temporary:
+                    shutil.copy2(copy, temporary)
                 self.put_back.append(path)
             except OSError:
                 self._lost.append(path)
