@@ -4,7 +4,8 @@
 ``ClassificationPresetTrain(crop_size=224)`` has a list in ``.transforms``, and its ``__call__``
 returns ``self.transforms(image)``. That it does nothing else is not read off its code: it is called
 with marks in place of images, which show it nothing, and with real images, where each transform
-must be given the very object that the one before returned.
+must be given the very object that the one before returned. Both happen in a forked child, and calls
+must leave all that it holds as it was: a preset that counts its calls may do something else later.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from headrace.migrate.look import guards
+from headrace.migrate.look import child, guards
 from headrace.migrate.look.marks import Attempt, Left, Mark
 from headrace.migrate.look.recorders import Stand, clone
+from headrace.migrate.look.snapshots import Snapshot
 from headrace.migrate.originals import seeded
+from headrace.printable import in_a_line
 
 
 class PassesNot(Exception):
@@ -30,12 +33,36 @@ def passed_through(transform: Any, probes: list[Any]) -> list[Any]:
     """
     if not callable(transform) or isinstance(transform, (type, types.FunctionType)):
         raise PassesNot("it is a function")
+    if not child.can_fork():
+        raise PassesNot("no process can be forked that would try it")
+    ended = child.run(lambda say: _tried(transform, probes), child.SILENCE)
+    problem, names = ended.value or (ended.problem, [])
+    if problem:
+        raise PassesNot(problem)
+    reals: dict[str, Any] = {}
+
+    def kept(name: str, real: Any) -> Any:
+        reals[name] = real
+        return real
+
+    clone(transform, kept)
+    return [reals[name] for name in names]
+
+
+def _tried(transform: Any, probes: list[Any]) -> tuple[str, list[str]]:
+    """In a child process: what is wrong, or names of what it passes its arguments through."""
     arguments = [_arguments(probe) for probe in probes]
-    names = _traced(transform, len(arguments[0]) if arguments else 1)
-    found: dict[str, Any] = {}
-    for each in arguments:
-        _prove(transform, names, each, found)
-    return [found[name] for name in names]
+    try:
+        names = _traced(transform, len(arguments[0]) if arguments else 1)
+        for each in arguments:
+            _prove(transform, names, each)
+    except PassesNot as reason:
+        return str(reason), []
+    except Left as reason:
+        return str(reason), []
+    except Exception as failure:
+        return in_a_line(failure), []
+    return "", names
 
 
 def _arguments(probe: Any) -> tuple[Any, ...]:
@@ -47,6 +74,7 @@ def _arguments(probe: Any) -> tuple[Any, ...]:
 def _traced(transform: Any, count: int) -> list[str]:
     """Names of what it passes marks through."""
     attempt = Attempt()
+    attempt.caller = "it"
 
     def passing(name: str, real: Any) -> Any:
         return _Passing(name, real, attempt)
@@ -57,6 +85,7 @@ def _traced(transform: Any, count: int) -> list[str]:
         before = generators()
         try:
             copy = clone(transform, passing)
+            held = Snapshot({"it": transform, "its copy": copy})
             out = copy(*marks)
         except Left:
             raise PassesNot(attempt.reason) from None
@@ -66,6 +95,8 @@ def _traced(transform: Any, count: int) -> list[str]:
             raise PassesNot(attempt.reason)
         if generators() != before:
             raise PassesNot("it draws random numbers")
+        if name := held.changed() or next(iter(held.unwatched.values()), ""):
+            raise PassesNot(f"its call changes {name}")
     results = out if count > 1 and type(out) is tuple else (out,)
     if not _are_arguments(results, count):
         raise PassesNot("it returns something else than what its transforms returned")
@@ -86,33 +117,32 @@ class _Passing(Stand):
     """Notes that marks are passed to it."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
-        super().__init__(name, real)
-        self._attempt = attempt
+        super().__init__(name, real, attempt)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not any(type(value) is Mark for value in (*args, *named.values())):
             return self.own_real(*args, **named)
         if named or not _are_arguments(args, len(args)):
-            raise self._attempt.leave(f"its {self.own_name} is called with other values")
+            raise self.own_attempt.leave(f"its {self.own_name} is called with other values")
         out = tuple(mark.then("out", "call", self.own_name) for mark in args)
         return out if len(out) > 1 else out[0]
 
 
-def _prove(transform: Any, names: list[str], given: Any, found: dict[str, Any]) -> None:
+def _prove(transform: Any, names: list[str], given: Any) -> None:
     """With real values: each transform is given what the one before returned."""
-    now, called = list(given), []
+    now, called, attempt = list(given), [], Attempt()
+    attempt.caller = "it"
 
     def relaying(name: str, real: Any) -> Any:
         def call(*args: Any) -> Any:
             if len(args) != len(now) or any(a is not b for a, b in zip(args, now, strict=True)):
                 raise PassesNot(f"its {name} is called with other values")
             called.append(name)
-            found[name] = real
             out = real(*args)
             now[:] = out if len(args) > 1 else [out]
             return out
 
-        return _Relaying(name, real, call)
+        return _Relaying(name, real, attempt, call)
 
     with seeded(0):
         out = clone(transform, relaying)(*given)
@@ -126,11 +156,11 @@ def _prove(transform: Any, names: list[str], given: Any, found: dict[str, Any]) 
 class _Relaying(Stand):
     """Calls the original, and looks at what it is given."""
 
-    def __init__(self, name: str, real: Any, call: Any) -> None:
-        super().__init__(name, real)
-        self._call = call
+    def __init__(self, name: str, real: Any, attempt: Attempt, call: Any) -> None:
+        super().__init__(name, real, attempt)
+        self.__dict__.update(own_call=call)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named or not args:
             return self.own_real(*args, **named)
-        return self._call(*args)
+        return self.own_call(*args)

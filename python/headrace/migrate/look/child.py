@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 SILENCE = 10.0  # seconds without a word after which the child is ended
 _WORD = 0.2  # seconds between words
 _FIRST = 2.0  # seconds after which it is foreseen how long the rest takes
+_FEW = 8  # records that tell nothing yet
 
 Say = Callable[[int, int], None]  # where it is: (done, of)
 
@@ -103,7 +104,8 @@ def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
         done, of = word
         passed = time.monotonic() - began
         expected = passed * of / max(done, 1)
-        if passed > min(_FIRST, limit) and expected > limit:
+        known = done >= _FEW or passed > limit  # the first ones load what they need
+        if known and passed > min(_FIRST, limit) and expected > limit:
             return Ended(
                 problem=f"tracing {of:,} records would take some {expected:.0f} s, and the limit "
                 f"is {limit:g} s{raise_limit}"

@@ -57,8 +57,8 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
         if kind is Mark or id(value) in seen or depth > _DEPTH:
             return
         seen.add(id(value))
-        if kind.__name__ in _GENERATORS or kind.__name__ in _BITS:
-            out[name] = _state_of(value)
+        if is_generator(value):
+            out[name] = state_of(value)
         elif isinstance(value, Stand):
             walk(name, value.own_real, depth + 1)
         elif kind is dict or isinstance(value, dict):
@@ -95,12 +95,18 @@ def changed(before: State, after: State) -> list[str]:
     return sorted(n for n in names if before.get(n, missing) != after.get(n, missing))
 
 
-def _state_of(generator: Any) -> Any:
+def is_generator(value: Any) -> bool:
+    """Whether it is a generator of Python's, NumPy's or torch's."""
+    return type(value).__name__ in (*_GENERATORS, *_BITS)
+
+
+def state_of(generator: Any) -> Any:
+    """What it draws next is a function of."""
     if hasattr(generator, "initial_seed"):  # torch's
         return generator.get_state().numpy().tobytes()
-    if hasattr(generator, "getstate"):
-        return generator.getstate()
     try:
+        if hasattr(generator, "getstate"):
+            return generator.getstate()
         return pickle.dumps(generator)
     except Exception:
         return id(generator)

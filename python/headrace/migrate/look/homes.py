@@ -29,7 +29,7 @@ def homes_of(dataset: Any) -> list[str]:
     for name in list(homes):
         for value in list(vars(sys.modules[name]).values()):
             module = getattr(value, "__module__", None)
-            if isinstance(value, (type, types.FunctionType)) and _is_users(module):
+            if isinstance(value, (type, types.FunctionType)) and is_users(module):
                 _add(module, homes)
     return list(homes)
 
@@ -53,14 +53,17 @@ def _add(module: str | None, homes: dict[str, None]) -> None:
         homes[module] = None
 
 
-def _is_users(module: str | None) -> bool:
+def is_users(module: str | None) -> bool:
+    """Whether a module is neither the standard library's nor installed: a notebook is one."""
+    if module == "__main__":
+        return True
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     return isinstance(file, str) and not is_installed(file)
 
 
 def fetches_batches(dataset: Any) -> bool:
     """Whether the user wrote it a ``__getitems__``, which torch prefers to ``__getitem__``."""
-    return _is_users(getattr(getattr(type(dataset), "__getitems__", None), "__module__", None))
+    return is_users(getattr(getattr(type(dataset), "__getitems__", None), "__module__", None))
 
 
 def handles_exceptions(dataset: Any) -> bool:

@@ -15,6 +15,7 @@ from headrace.migrate.look.homes import fetches_batches, handles_exceptions, hom
 from headrace.migrate.look.marks import DIFFERS, Attempt, Left
 from headrace.migrate.look.names import Names
 from headrace.migrate.look.recorders import Recorder, clone, is_composite
+from headrace.migrate.look.snapshots import Snapshot
 from headrace.migrate.look.stand_ins import StandIns, put
 from headrace.migrate.nesting import Node
 from headrace.printable import in_a_line
@@ -92,11 +93,13 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     def recorder(name: str, real: Any) -> Recorder:
         return Recorder(names.of(name, real), real, attempt)
 
-    copy = clone(dataset, recorder, deep)
+    pairs: list[tuple[Any, Any]] = []
+    copy = clone(dataset, recorder, deep, pairs=pairs)
     for home in homes:
         names.replace(home, recorder)
     generators = guards.reader()
     put(spaces, StandIns(attempt, homes).replacements())
+    attempt.watches(_snapshot(names, pairs))
     before = generators(), guards.held(copy, spaces)
     count = len(dataset)
     calls = _Calls(copy, attempt)
@@ -115,6 +118,19 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     skips = handles_exceptions(dataset)
     columns = tuple(calls.table.sent())
     return Looked(node=calls.table.node, columns=columns, skips=skips, deep=deep)
+
+
+def _snapshot(names: Names, pairs: list[tuple[Any, Any]]) -> Snapshot:
+    """Of all transforms, and of the attributes of the copies that run."""
+    originals = [original for original, _ in pairs]
+    apart = [id(each) for each in originals]
+    apart += [id(vars(each)) for each in originals if hasattr(each, "__dict__")]
+    out = Snapshot(names.reals, apart)
+    out.watch("Recorder", vars(Recorder))
+    for _, copy in pairs:
+        if hasattr(copy, "__dict__"):
+            out.watch("self", vars(copy))
+    return out
 
 
 def transforms_of(dataset: Any, deep: bool) -> dict[str, Any]:
@@ -183,6 +199,7 @@ class _Calls:
         record = self._copy[number]
         if self._attempt.reason:  # also where the code swallowed it
             raise Left
+        self._attempt.check("")
         return record
 
     def watch(self, number: int, homes: list[str]) -> None:

@@ -10,7 +10,7 @@ import re
 import sys
 import sysconfig
 import types
-from typing import Any
+from typing import Any, Protocol
 
 Op = tuple[Any, ...]  # ("convert", "RGB"), ("array",), ("call", "self.transform", ...), ...
 
@@ -23,6 +23,14 @@ class Left(BaseException):
     """The attempt ends, and the code stays as it is. No Exception: handlers let it pass."""
 
 
+class Holds(Protocol):
+    """What transforms hold."""
+
+    @property
+    def unwatched(self) -> dict[str, str]: ...
+    def changed(self) -> str: ...
+
+
 class Attempt:
     """One run over a dataset: why it ended, and the answers to questions about modes."""
 
@@ -32,6 +40,21 @@ class Attempt:
         self.record = 0
         self.answers: list[bool] = []
         self.asked = 0
+        self.caller = "__getitem__"
+        self._held: Holds | None = None
+
+    def watches(self, held: Holds) -> None:
+        """Transforms must hold what they hold now, as long as the attempt lasts."""
+        self._held = held
+
+    def check(self, called: str) -> None:
+        """Left where a transform is not what it was. called: the name of the one that runs."""
+        if self._held is None:
+            return
+        if why := self._held.unwatched.get(called):
+            raise self.leave(f"its {called} cannot be watched: {why}")
+        if name := self._held.changed():
+            raise self.leave(f"{self.caller} changes {name}, at record {self.record}")
 
     def leave(self, why: str, way: str = "") -> Left:
         """What to raise. The first reason counts, also where the code swallows it."""

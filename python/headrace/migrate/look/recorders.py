@@ -22,19 +22,28 @@ _MOST = 64  # entries of a list that is looked into
 _LIBRARIES = ("torchvision", "albumentations", "timm")
 
 
-def clone(dataset: Any, made: Made, deep: bool = False, prefix: str = "") -> Any:
+def clone(
+    dataset: Any,
+    made: Made,
+    deep: bool = False,
+    prefix: str = "",
+    pairs: list[tuple[Any, Any]] | None = None,
+) -> Any:
     """The dataset with ``made(name, real)`` in the place of what is called. deep: what the user
-    wrote around other callables is cloned, too, and runs."""
+    wrote around other callables is cloned, too, and runs. pairs: gets all that was cloned, and the
+    clones."""
     out = copy.copy(dataset)
     if out is dataset:
         raise TypeError(f"a {type(dataset).__name__} is not copied by copy.copy()")
+    pairs = [] if pairs is None else pairs
+    pairs.append((dataset, out))
     own = out.__dict__
     for base in reversed(type(dataset).__mro__):  # attributes of classes
         for name, value in vars(base).items():
             if _is_transform(value) and name not in own:
                 own[name] = made(prefix + name, value)
     for name, value in list(vars(dataset).items()):
-        own[name] = _wrapped(value, prefix + name, made, deep)
+        own[name] = _wrapped(value, prefix + name, made, deep, pairs)
     return out
 
 
@@ -43,13 +52,22 @@ def is_dataset(value: Any) -> bool:
     return data is not None and isinstance(value, data.Dataset)
 
 
-def _wrapped(value: Any, name: str, made: Made, deep: bool) -> Any:
+def _wrapped(value: Any, name: str, made: Made, deep: bool, pairs: list[tuple[Any, Any]]) -> Any:
+    out = _in_place_of(value, name, made, deep, pairs)
+    if out is not value and isinstance(value, (dict, list, set)):
+        pairs.append((value, out))
+    return out
+
+
+def _in_place_of(
+    value: Any, name: str, made: Made, deep: bool, pairs: list[tuple[Any, Any]]
+) -> Any:
     if isinstance(value, (type, types.ModuleType)):
         return value
     if is_dataset(value) or (deep and is_composite(value)):
-        return clone(value, made, deep, name + ".")
+        return clone(value, made, deep, name + ".", pairs)
     if type(value).__name__ == "StandardTransform":  # torchvision's: it calls what it holds
-        return clone(value, made, deep, name + ".")
+        return clone(value, made, deep, name + ".", pairs)
     if isinstance(value, types.MethodType):  # of the dataset itself, which is copied
         return value
     if callable(value):
@@ -57,12 +75,16 @@ def _wrapped(value: Any, name: str, made: Made, deep: bool) -> Any:
     if type(value) is dict:
         if len(value) > _MOST:
             return copy.copy(value)
-        return {key: _wrapped(each, f"{name}[{key!r}]", made, deep) for key, each in value.items()}
+        return {
+            key: _wrapped(each, f"{name}[{key!r}]", made, deep, pairs)
+            for key, each in value.items()
+        }
     if type(value) is list:
         if len(value) > _MOST or not any(callable(each) or is_dataset(each) for each in value):
             return value
         return [
-            _wrapped(each, f"{name}[{number}]", made, deep) for number, each in enumerate(value)
+            _wrapped(each, f"{name}[{number}]", made, deep, pairs)
+            for number, each in enumerate(value)
         ]
     if isinstance(value, (dict, set)):
         return copy.copy(value)
@@ -110,11 +132,19 @@ def _is_second(transform: Any) -> bool:
 
 
 class Stand:
-    """In the place of a callable: looks like it, and is called instead."""
+    """In the place of a callable: looks like it, and is called instead. What is set on it ends the
+    attempt: the callable would not have it."""
 
-    def __init__(self, name: str, real: Any) -> None:
-        self.own_name = name
-        self.own_real = real
+    def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
+        self.__dict__.update(own_name=name, own_real=real, own_attempt=attempt)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise self.own_attempt.leave(
+            f"{self.own_attempt.caller} sets .{name} of its {self.own_name}"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -134,9 +164,8 @@ class Recorder(Stand):
     """Notes what is done to a mark. Without one, the original runs."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
-        super().__init__(name, real)
-        self._attempt = attempt
-        self._together: bool | None = None
+        super().__init__(name, real, attempt)
+        self.__dict__.update(own_joint=None)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if len(args) == 1 and not named and type(args[0]) is Mark:
@@ -155,9 +184,9 @@ class Recorder(Stand):
             raise self._leave("takes several pictures at once")
         if named:
             return self._by_keyword(found, args, named)
-        if self._together is None:
-            self._together = runs_together(self.own_real)
-        if not self._together:
+        if self.own_joint is None:
+            self.__dict__.update(own_joint=runs_together(self.own_real))
+        if not self.own_joint:
             raise self._leave(
                 "takes the picture and other values together, and is no list of torchvision v2's "
                 "transforms that Headrace has"
@@ -171,6 +200,7 @@ class Recorder(Stand):
     def _on(self, mark: Mark, how: tuple[Any, ...]) -> Mark:
         if mark.kind not in ("pil", "bgr", "array", "tensor", "out"):
             raise mark.leave(f"gives {self.own_name} to")
+        self.own_attempt.check(self.own_name)
         return mark.then("out", "call", self.own_name, how)
 
     def _by_keyword(self, found: list[Mark], args: Any, named: dict[str, Any]) -> Any:
@@ -191,13 +221,13 @@ class Recorder(Stand):
     def _without_files(self, *args: Any, **named: Any) -> Any:
         for each in (*args, *named.values()):
             if hasattr(each, "getbands") or getattr(each, "ndim", 0) > 1:
-                raise self._attempt.leave(
+                raise self.own_attempt.leave(
                     f"{self.own_name} gets a picture from memory, not from a file, at record "
-                    f"{self._attempt.record}",
+                    f"{self.own_attempt.record}",
                     "hr.records(image=arrays, label=labels), or hr.open() of the file that holds "
                     "them",
                 )
         return self.own_real(*args, **named)
 
     def _leave(self, what: str) -> Left:
-        return self._attempt.leave(f"its {self.own_name} {what}")
+        return self.own_attempt.leave(f"its {self.own_name} {what}")

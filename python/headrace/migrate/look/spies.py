@@ -84,7 +84,7 @@ class _Run:
         self._leaves = leaves
         self._homes = homes
         self._contents: dict[str, str] = {}  # whose contents a path has
-        self._calls: list[_Call] = []
+        self.calls: list[_Call] = []
         self._reopened = functools.partial(open, mode="rb")
         self._opened: weakref.WeakSet[Any] = weakref.WeakSet()  # with another's contents
         how = {op[1]: op[2] for c in columns for op in c.get("ops", ()) if op[0] == "call"}
@@ -92,7 +92,7 @@ class _Run:
 
         def spy(name: str, real: Any) -> Any:
             known = names.of(name, real)
-            return _Spy(known, real, self._calls, how[known]) if known in how else real
+            return _Spy(known, real, self, how[known]) if known in how else real
 
         self._dataset = dataset
         self._spy = spy
@@ -104,9 +104,9 @@ class _Run:
     def check(self, number: int) -> None:
         """Left where record ``number`` is not made as the table says."""
         self.attempt.record = number
-        self._calls.clear()
+        self.calls.clear()
         record = self._copy[number]
-        calls = list(self._calls)
+        calls = list(self.calls)
         for column, value in zip(self._columns, self._leaves(record), strict=True):
             if "paths" in column:
                 self._check_picture(column, number, value, calls)
@@ -192,13 +192,12 @@ class _Run:
 class _Spy(Stand):
     """Calls the original, and notes what it was given and what it returned."""
 
-    def __init__(self, name: str, real: Any, calls: list[_Call], how: tuple[Any, ...]) -> None:
-        super().__init__(name, real)
-        self._calls = calls
-        self._how = how
+    def __init__(self, name: str, real: Any, run: _Run, how: tuple[Any, ...]) -> None:
+        super().__init__(name, real, run.attempt)
+        self.__dict__.update(own_calls=run.calls, own_how=how)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        how = self._how
+        how = self.own_how
         if not how:
             given = args[0]
         elif how[0] == "argument":
@@ -208,5 +207,5 @@ class _Spy(Stand):
         before = given.clone() if hasattr(given, "clone") else given.copy()
         out = self.own_real(*args, **named)
         returned = out if not how else out[how[-1] if how[0] == "keyword" else how[1]]
-        self._calls.append(_Call(self.own_name, given, before, returned))
+        self.own_calls.append(_Call(self.own_name, given, before, returned))
         return out

@@ -68,6 +68,8 @@ class StandIns:
             out[module, "read_file"] = lambda real: self.read_file
             for name in ("decode_image", "read_image"):
                 out[module, name] = lambda real, name=name: self._decoder(name)  # type: ignore[misc]
+        for module in ("torch.utils.data", "torch.utils.data._utils.worker"):
+            out[module, "get_worker_info"] = lambda real: self._worker
         for module, names in _SEEDS.items():
             for name in names.split():
                 out[module, name] = lambda real, name=name: self._seeding(name)  # type: ignore[misc]
@@ -80,6 +82,9 @@ class StandIns:
             raise self._attempt.leave(f"__getitem__ calls {name}(): generators are its affair")
 
         return call
+
+    def _worker(self) -> Any:
+        raise self._attempt.leave("__getitem__ calls get_worker_info(), which knows no worker here")
 
     def path_of(self, value: Any, call: str) -> str:
         if type(value) is str:
