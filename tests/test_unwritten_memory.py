@@ -4,12 +4,14 @@ same pixels, or the same error, whatever was in memory before it."""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +114,29 @@ def test_heif_that_ends_early_or_has_other_bytes_is_an_error(cut: float) -> None
 
 if __name__ == "__main__":
     print(json.dumps(outcomes(Path(sys.argv[1]), sys.argv[2] == "1")))
+
+
+def test_other_users_of_libde265_keep_its_own_memory() -> None:
+    """Planes of ours have data of a user; the library's own have none."""
+    plugin = pytest.importorskip("pillow_heif")
+    av = pytest.importorskip("av")
+    plugin.register_heif_opener()
+    assert outcome(encoded(waves("RGB", 64, 64), "HEIF", quality=60), repair=False).islower()
+    encoder = av.CodecContext.create("libx265", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = 64, 64, "yuv420p"
+    encoder.time_base = Fraction(1, 25)
+    encoder.options = {"x265-params": "log-level=none:sao=1"}
+    frame = av.VideoFrame.from_ndarray(np.asarray(waves("RGB", 64, 64)), "rgb24")
+    packets = [*encoder.encode(frame.reformat(format="yuv420p")), *encoder.encode(None)]
+    stream = b"".join(bytes(packet) for packet in packets)
+    library = ctypes.CDLL("libde265.so.0")
+    for name in ("new_decoder", "get_next_picture", "get_image_plane_user_data"):
+        getattr(library, f"de265_{name}").restype = ctypes.c_void_p
+    decoder = ctypes.c_void_p(library.de265_new_decoder())
+    library.de265_push_data(decoder, stream, len(stream), ctypes.c_int64(0), None)
+    library.de265_flush_data(decoder)
+    for _ in range(20):  # a unit of the stream each
+        assert library.de265_decode(decoder, ctypes.byref(ctypes.c_int())) == 0
+    picture = ctypes.c_void_p(library.de265_get_next_picture(decoder))
+    assert picture and library.de265_get_image_plane_user_data(picture, 0) is None
+    library.de265_free_decoder(decoder)

@@ -169,6 +169,9 @@ class HeifDecoder : public ImageDecoder {
     options->convert_hdr_to_8bit = 1;
     options->strict_decoding = 1;
     options->decoder_id = hevc_decoder_id(heif.register_plugin);
+    if (!options->decoder_id) {
+      return unread_picture(kHeifName, "as this libde265 does not let its memory be looked at");
+    }
     heif_image* decoded = nullptr;
     const heif_error error = heif.decode(
         picture->handle.get(), &decoded, heif_colorspace_RGB,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/image/hevc_library.h"
 
+#include <fcntl.h>
 #include <libde265/de265.h>
 #include <libheif/heif_plugin.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -182,45 +182,75 @@ constexpr heif_error kDone{heif_error_Ok, heif_suberror_Unspecified, "Success"};
 constexpr heif_error kNoMemory{heif_error_Memory_allocation_error, heif_suberror_Unspecified,
                                "out of memory"};
 
-void release_buffer(de265_decoder_context*, de265_image* image, void*) {
+// Note [Memory of libde265's pictures]
+// The functions that a decoder may be given (de265_set_image_allocation_functions) serve finished
+// pictures only. Where a stream has sample adaptive offsets, as nearly all do, its blocks are
+// decoded into a picture that the library's default functions allocate, and copied. So the default
+// is what is replaced, by functions that do the same and mark the memory of our decoders; all
+// others in the process get the library's own.
+thread_local const de265_decoder_context* decoding = nullptr;  // ours; it has no threads of its own
+
+struct Decoding {
+  explicit Decoding(const de265_decoder_context* context) { decoding = context; }
+  ~Decoding() { decoding = nullptr; }
+  Decoding(const Decoding&) = delete;
+  Decoding& operator=(const Decoding&) = delete;
+};
+
+// What was the default.
+const de265_image_allocation& librarys_allocation() {
+  static const de265_image_allocation functions = *hevc().allocation();
+  return functions;
+}
+
+void release_buffer(de265_decoder_context* context, de265_image* image, void* user) {
+  // The library's own planes have no data of a user.
+  if (!hevc().plane_memory(image, 0)) {
+    return librarys_allocation().release_buffer(context, image, user);
+  }
   for (int c = 0; c < 3; ++c) {
     delete static_cast<HevcPlane*>(hevc().plane_memory(image, c));
     hevc().set_plane(image, c, nullptr, 0, nullptr);
   }
 }
 
-int get_buffer(de265_decoder_context* context, de265_image_spec* spec, de265_image* image, void*) {
+int get_buffer(de265_decoder_context* context, de265_image_spec* spec, de265_image* image,
+               void* user) {
+  if (!context || context != decoding) {
+    return librarys_allocation().get_buffer(context, spec, image, user);
+  }
   const int planes = spec->format == de265_image_format_mono8 ? 1 : 3;
   const bool half_height = spec->format == de265_image_format_YUV420P8;
   const bool half_width = half_height || spec->format == de265_image_format_YUV422P8;
+  std::array<std::unique_ptr<HevcPlane>, 3> made;
   for (int c = 0; c < planes; ++c) {
-    auto plane = std::make_unique<HevcPlane>();
-    plane->width = c && half_width ? (spec->width + 1) / 2 : spec->width;
-    plane->height = c && half_height ? (spec->height + 1) / 2 : spec->height;
-    plane->sample_bytes = (hevc().bits(image, c) + 7) / 8;
-    if (!plane->allocate(std::max(spec->alignment, 16))) {
-      release_buffer(context, image, nullptr);
-      return 0;
-    }
-    uint8_t* const memory = plane->memory.get();
-    const int stride = int(plane->stride);
-    hevc().set_plane(image, c, memory, stride, plane.release());  // the image has it
+    made[c] = std::make_unique<HevcPlane>();
+    made[c]->width = c && half_width ? (spec->width + 1) / 2 : spec->width;
+    made[c]->height = c && half_height ? (spec->height + 1) / 2 : spec->height;
+    made[c]->sample_bytes = (hevc().bits(image, c) + 7) / 8;
+    if (!made[c]->allocate(std::max(spec->alignment, 16))) return 0;
+  }
+  for (int c = 0; c < planes; ++c) {
+    uint8_t* const memory = made[c]->memory.get();
+    const int stride = int(made[c]->stride);
+    hevc().set_plane(image, c, memory, stride, made[c].release());  // the image has it
   }
   return 1;
 }
 
-// Note [Memory of libde265's pictures]
-// The functions that a decoder may be given serve finished pictures only. Where a stream has
-// sample adaptive offsets, as nearly all do, its blocks are decoded into a picture that the default
-// functions allocate, and copied. So the default is what is replaced: by functions that do the same
-// and mark the memory, which other users of the library in this process do not notice.
-void mark_all_pictures() {
-  auto* const functions = const_cast<de265_image_allocation*>(hevc().allocation());
-  const auto page = size_t(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(functions) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(functions + 1);
-  if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) != 0) return;
-  *functions = {get_buffer, release_buffer};
+// False where the default is in memory that cannot be written to: the system looks, as it copies
+// from a pipe.
+bool replace_default_allocation() {
+  librarys_allocation();  // before it is replaced
+  const de265_image_allocation replaced{get_buffer, release_buffer};
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  const bool done = ::write(ends[1], &replaced, sizeof replaced) == ssize_t{sizeof replaced} &&
+                    ::read(ends[0], const_cast<de265_image_allocation*>(hevc().allocation()),
+                           sizeof replaced) == ssize_t{sizeof replaced};
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return done;
 }
 
 heif_error new_decoder(void** out) {
@@ -307,6 +337,7 @@ heif_error decode_image(void* self, heif_image** out) {
   HevcSession& session = *static_cast<HevcSession*>(self);
   const HevcLibrary& in = hevc();
   *out = nullptr;
+  const Decoding scope(session.context);
   in.flush(session.context);
   int more = 1;
   while (more && !*out) {
@@ -357,8 +388,7 @@ const RunTimeLibrary& hevc_library() { return hevc().library; }
 
 const char* hevc_decoder_id(decltype(&heif_register_decoder_plugin) register_plugin) {
   static const bool registered = [&] {
-    mark_all_pictures();
-    return register_plugin(&kPlugin).code == heif_error_Ok;
+    return replace_default_allocation() && register_plugin(&kPlugin).code == heif_error_Ok;
   }();
   return registered ? kPlugin.id_name : nullptr;
 }
