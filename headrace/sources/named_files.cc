@@ -27,7 +27,7 @@ const ErrorCode kLeadsOutside{
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
-    "A list or table names this file as a picture, a sound or a video, or a link in the dataset's folder "
+    "A list or table names this file as an image, audio or a video, or a link in the dataset's folder "
     "leads to it. It does not lie in that folder, and its first bytes are none of these, so its content "
     "goes nowhere: a mistake in the list or the link, or an attempt to get at a file of this machine.",
     /*of_record=*/true};

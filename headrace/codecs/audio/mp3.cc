@@ -190,7 +190,7 @@ class Mp3Decoder final : public AudioDecoder {
     return unread_sound(kMp3Name,
                         "has more frames than its Xing tag says: several files, one behind the "
                         "other, or one that was cut",
-                        "write it anew, without loss: ffmpeg -i in.mp3 -c copy out.mp3");
+                        "rewrite it without loss: ffmpeg -i in.mp3 -c copy out.mp3");
   }
 
   Result<void> prepare() {

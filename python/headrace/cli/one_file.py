@@ -12,7 +12,7 @@ _NOT_RECOGNIZED = "HR0401"
 
 
 def open_source_or_file(path: str, **params: Any) -> Any:
-    """A picture, a sound or a video is a source of one record."""
+    """An image, audio or video file is a source of one record."""
     import headrace
 
     try:
