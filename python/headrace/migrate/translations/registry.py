@@ -75,6 +75,7 @@ class Translation:
 
 _translations: dict[str, Translation] = {}
 _own_classes: dict[str, Translation] = {}
+_own_callables: list[Translation] = []
 _nothing: set[str] = set()
 
 
@@ -100,6 +101,12 @@ def own_class(name: str) -> Callable[[Maker], Maker]:
     return register
 
 
+def own_callable(make: Maker) -> Maker:
+    """Of any callable of the user's that has none by its name. NoOperator where it is not known."""
+    _own_callables.append(Translation(make, False, False))
+    return make
+
+
 def nothing(*names: str) -> None:
     """These change nothing that the engine knows of."""
     _nothing.update(names)
@@ -121,6 +128,7 @@ def native(transform: Any, form: Form) -> Translated | None:
     known = _translations.get(name)
     if not name and not _altered(transform):
         known = _own_classes.get(type(transform).__name__)
+        known = known or next(iter(_own_callables), None)
     if known is None:
         raise NoOperator("Headrace has no operator for it" if name else "a callable of your own")
     resamples = known.resamples and form.kind != "pil"
