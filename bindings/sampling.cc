@@ -86,6 +86,9 @@ void bind_sampling(nb::module_& module) {
                                        checked_index(position, self.sampler->size(), "position"));
           },
           nb::arg("seed"), nb::arg("epoch"), nb::arg("position"))
+      .def(
+          "forget", [](const SamplerHandle& self) { self.sampler->forget(); },
+          "Orders that Python decides are asked for again, of all loaders with this sampler.")
       .def_prop_ro("description",
                    [](const SamplerHandle& self) { return self.sampler->description(); });
   nb::module_ made = module;

@@ -7,6 +7,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/base/cores.h"
+#include "headrace/kernels/content_hash.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace::python {
@@ -21,6 +22,22 @@ void bind_tools(nb::module_& module) {
         return crc32c({bytes, size});
       },
       nb::arg("data"), "CRC-32C (Castagnoli) of some bytes.");
+  module.def(
+      "content_hash",
+      [](nb::handle object) {
+        Py_buffer buffer;
+        if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_C_CONTIGUOUS) != 0)
+          nb::raise_python_error();
+        uint64_t hash = 0;
+        {
+          ReleasedGil no_gil;
+          hash = content_hash(
+              {static_cast<const uint8_t*>(buffer.buf), static_cast<size_t>(buffer.len)});
+        }
+        PyBuffer_Release(&buffer);
+        return hash;
+      },
+      nb::arg("data"), "A hash of the bytes of an array, or of whatever has a contiguous buffer.");
   module.def(
       "allowed_cores", [] { return allowed_cores().count(); },
       "Cores that this process may use, by affinity and by its cgroup's quota.");

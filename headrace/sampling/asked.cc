@@ -43,6 +43,10 @@ class Asked final : public Sampler {
     return (*epoch_of(seed, epoch))[size_t(position)];
   }
   std::span<const int64_t> batch_sizes() const override { return order_.batch_sizes; }
+  void forget() const override {
+    MutexLock lock(mutex_);
+    known_.clear();
+  }
   uint64_t fingerprint() const override { return mix64(hash_name("asked"), order_.fingerprint); }
   std::string description() const override { return order_.description; }
 

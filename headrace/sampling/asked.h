@@ -12,8 +12,9 @@
 namespace headrace {
 
 struct AskedOrder {
-  // Record indices of all positions of an epoch: a pure function, called once per seed and epoch,
-  // at times again. Loader calls it on its consumer's thread, before an epoch's first batch.
+  // Record indices of all positions of an epoch: a pure function between two calls of forget(),
+  // called once per seed and epoch, at times again. Loader calls it on its consumer's thread,
+  // before an epoch's first batch; reading ahead may ask for the epoch that follows.
   std::function<std::vector<int64_t>(uint64_t seed, uint64_t epoch)> ask;
   int64_t positions = 0;             // of every epoch
   std::vector<int64_t> batch_sizes;  // where the order decides them: they add up to `positions`

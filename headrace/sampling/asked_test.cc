@@ -39,6 +39,15 @@ TEST(Asked, IsAFunctionOfSeedAndEpochAndAskedOncePerEpoch) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST(Asked, AsksAgainForWhatItWasToldToForget) {
+  std::atomic<int> calls = 0;
+  const SamplerPtr sampler = asked(numbers(6, &calls));
+  sampler->index(0, 0, 1);
+  sampler->forget();
+  EXPECT_EQ(sampler->index(0, 0, 1), 1);
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(Asked, RemembersTheEpochUnderWayWhateverElseIsLookedAt) {
   std::atomic<int> calls = 0;
   const SamplerPtr sampler = asked(numbers(6, &calls));

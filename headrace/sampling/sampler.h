@@ -44,6 +44,8 @@ class Sampler {
   // every epoch. Batch k then has the first of as many positions as the largest one has records,
   // from k times that number on; what index() says of the others is some record, too.
   virtual std::span<const int64_t> batch_sizes() const { return {}; }
+  // The next epoch is decided again, where something outside decides orders and may have changed.
+  virtual void forget() const {}
   virtual uint64_t fingerprint() const = 0;
   virtual std::string description() const = 0;
 };

@@ -8,6 +8,7 @@ of a batch's list of indices the batch sampler gives ``BatchIndices``, which nam
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -181,11 +182,15 @@ class _BatchesOf:
     """``dataset.__getitems__`` of a DataLoader's original dataset, for batches of a view, too."""
 
     def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+        self._dataset = weakref.ref(dataset)  # which holds this
 
     def __call__(self, indices: Any) -> Any:
-        own = getattr(type(self.dataset), "__getitems__", None)
-        return _batch_or_records(self.dataset, own, indices)
+        dataset = self._dataset()
+        own = getattr(type(dataset), "__getitems__", None)
+        return _batch_or_records(dataset, own, indices)
+
+    def __reduce__(self) -> Any:
+        return _BatchesOf, (self._dataset(),)
 
 
 def _batch_or_records(dataset: Any, own: Any, indices: Any) -> Any:

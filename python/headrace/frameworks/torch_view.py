@@ -7,6 +7,7 @@ It is no DataLoader: frameworks put a sampler of their own around those.
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 from headrace.frameworks.torch import devices_for, make_hand_over
@@ -32,6 +33,7 @@ class TorchBatches(Delivered):
     in_order = True
 
     collate_fn = staticmethod(finished_batch)
+    _batches: weakref.ref[Batches] | None = None
 
     def __init__(
         self, loader: ViewedLoader, device: Any = None, batch: str = "tuple", depth: int = 2
@@ -48,10 +50,14 @@ class TorchBatches(Delivered):
             return Records(self.loader, original)
         return original
 
-    @functools.cached_property
+    @property
     def batch_sampler(self) -> Batches:
         """The batches of the epoch that comes next, each by its record indices."""
-        return Batches(self, self.loader)
+        batches = None if self._batches is None else self._batches()
+        if batches is None:
+            batches = Batches(self, self.loader)
+            self._batches = weakref.ref(batches)  # which knows the view
+        return batches
 
     @property
     def sampler(self) -> Order:

@@ -54,7 +54,8 @@ KEYWORDS = {
             (
                 "`sampler=DistributedSampler(...)`",
                 '`shard="auto"`, `shuffle=`, `seed=`; `set_epoch()` is not needed, and an epoch '
-                "that the script sets is followed",
+                "that the script sets is followed. Where ranks do not divide the records, or it "
+                "is of other records than the dataset, it is asked as another sampler",
             ),
             (
                 "`sampler=WeightedRandomSampler(...)`",
@@ -67,8 +68,8 @@ KEYWORDS = {
             ),
             (
                 "another sampler",
-                "its indices, where every epoch has the same; else it is asked before each epoch, "
-                "with `set_epoch()` and with generators that are seeded by seed and epoch. What "
+                "it is asked before each epoch, as it is then, with `set_epoch()` and with "
+                "generators that are seeded by seed and epoch. What "
                 "has `rank`, `num_replicas` or `world_size` gives this rank's records, which are "
                 "not divided again. HR0834 where it never ends, or draws what no seed repeats",
             ),

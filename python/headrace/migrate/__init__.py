@@ -18,7 +18,10 @@ from headrace.migrate.originals import name_of
 from headrace.migrate.prefetched import opened
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.resolved import resolved
+from headrace.migrate.unchanged import relied_on
 from headrace.migrate.ways import way_of, way_of_dataset
+
+_NAMED = 3  # parts that are too large to be compared
 
 
 def from_dataloader(
@@ -127,7 +130,10 @@ def from_dataloader(
     loader.node = dataset.node
     loader.casts = parts.casts
     batching.give_to(loader, dataset, steps, check)
-    loader.take_after(dataloader, given, asks=bool(dataset.steps))
+    unchanged = relied_on(dataloader, given, dataset, parts, batching.runs, keywords, changes)
+    for name in unchanged.left_out[:_NAMED]:
+        report.add(name, CHANGED, "too large to be compared: changes later have no effect")
+    loader.take_after(dataloader, given, unchanged)
     if verbose:
         print(report)
     return loader

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -86,8 +87,9 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
         known = _MAKERS.get(base.__name__)
         if known is None or base.__module__.partition(".")[0] not in _HOMES:
             continue
-        if type(dataset).__getitem__ is not getattr(base, "__getitem__", None):
-            raise NoFormat(f"it has a __getitem__ of its own on top of {base.__name__}'s")
+        for method in ("__getitem__", "__len__"):
+            if getattr(type(dataset), method) is not getattr(base, method, None):
+                raise NoFormat(f"it has a {method} of its own on top of {base.__name__}'s")
         together = getattr(dataset, "transforms", None)
         if together is not None and type(together).__name__ != "StandardTransform":
             raise NoFormat("its transforms= takes the image and the target together")
@@ -176,13 +178,25 @@ def _tensors(dataset: Any, _: Told) -> Dataset:
         taken = sum(name.rstrip("0123456789") == base for name in names)
         names.append(base if not taken else f"{base}{taken + 1}")
     fields = dict(zip(names, columns, strict=True))
+    shared = [_shares(*each) for each in zip(columns, dataset.tensors, strict=True)]
     return Dataset(
         "",
         records(**fields),
         tuple(names),
         lambda i: {name: column[i] for name, column in fields.items()},
         fixed=True,
+        current=tuple(itertools.compress(dataset.tensors, shared)),
+        beside={"where the tensors of TensorDataset lie": lambda: _memory_of(dataset.tensors)},
     )
+
+
+def _shares(column: Any, tensor: Any) -> bool:
+    """Whether the source reads the tensor's own memory, and so the values that it has then."""
+    return bool(tensor.is_contiguous() and column.ctypes.data == tensor.data_ptr())
+
+
+def _memory_of(tensors: Sequence[Any]) -> Any:
+    return tuple((each.data_ptr(), *each.shape) for each in tensors)
 
 
 def _image_dataset(dataset: Any, _: Told) -> Dataset:

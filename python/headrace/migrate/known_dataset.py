@@ -57,6 +57,9 @@ class Dataset:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
     left_out: frozenset[str] = frozenset()  # values of its records that no batch has
     skips: bool = False  # its code catches exceptions, and may skip what is damaged
+    # Of what it was made of: objects whose present state counts, and what lies outside of it.
+    current: tuple[Any, ...] = ()
+    beside: dict[str, Callable[[], Any]] = dataclasses.field(default_factory=dict)
     # Of one that is asked record by record.
     way: str = ""  # what would make it native
     timed: Any = None

@@ -14,7 +14,7 @@ from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
 from headrace.migrate.order import batches_of
 from headrace.migrate.report import Report
-from headrace.migrate.samplers import Followed
+from headrace.migrate.samplers import Asked, Followed
 from headrace.migrate.unchanged import Unchanged
 
 
@@ -30,30 +30,35 @@ class MigratedLoader(Loader):
     casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
     collated: Collated | None = None  # what makes its torch batches; None: they are its fields
 
-    def take_after(self, dataloader: Any, given: Any, asks: bool) -> None:
-        """Which DataLoader it stands for. given: what is around it. asks: whether the dataset is
-        asked for its records, and so transforms them itself."""
+    def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
+        """Which DataLoader it stands for. given: what is around it. unchanged: what it was made
+        of."""
         self._given = given
-        self._unchanged = None if asks else Unchanged(dataloader.dataset)
+        self._unchanged = unchanged
+        sampler = self.assembly.given["sampler"]
+        self._asked = sampler if isinstance(sampler, Asked) else None
         batches = batches_of(dataloader)
         self.original = dataloader
         self._followed = Followed(dataloader.sampler if batches is None else batches)
         self._follow()
 
     def _follow(self) -> None:
+        """The DataLoader as it is now. ConfigError HR0836 where it cannot be followed."""
+        self._unchanged.check()
         if (epoch := self._followed.news()) is not None:
             self.set_epoch(epoch)
 
     def iterate_as(self, form: Form) -> Iterator[Any]:
         """``iter`` of a view: batches in its form."""
-        if self._unchanged is not None:
-            self._unchanged.check()
         self._follow()
+        if self._asked is not None:
+            self._asked.forget()
         form.casts = self.casts
         return super().iterate_as(self._nested(form))
 
     def batch_as(self, epoch: int, index: int, form: Form) -> Any:
         """``batch`` of a view: in its form."""
+        self._unchanged.check()
         form.casts = self.casts
         return super().batch_as(epoch, index, self._nested(form))
 

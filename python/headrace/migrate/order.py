@@ -12,7 +12,8 @@ from headrace.migrate.report import CHANGED, NATIVE, Report
 from headrace.migrate.samplers import Asked, knows_epochs, knows_ranks
 
 
-def _is_torchs(value: Any, name: str) -> bool:
+def is_torchs(value: Any, name: str) -> bool:
+    """Whether it is torch's own class of that name, and no subclass."""
     return type(value).__name__ == name and type(value).__module__.startswith("torch.")
 
 
@@ -20,6 +21,12 @@ def batches_of(loader: Any) -> Any:
     """A DataLoader's batch sampler; timm and Ultralytics put one around it that never ends."""
     batches = loader.batch_sampler
     return batches.sampler if type(batches).__name__ == "_RepeatSampler" else batches
+
+
+def sampler_of(loader: Any) -> Any:
+    """What decides the order of records."""
+    batches = batches_of(loader)
+    return loader.sampler if not is_torchs(batches, "BatchSampler") else batches.sampler
 
 
 def keywords_from(
@@ -32,12 +39,12 @@ def keywords_from(
     decided = {"shuffle", "sampler"} & set(given)
     sized = {"batch_size", "global_batch_size"} & set(given)
     batches = batches_of(loader)
-    if batches is not None and not _is_torchs(batches, "BatchSampler") and not decided:
+    if batches is not None and not is_torchs(batches, "BatchSampler") and not decided:
         return _own_batches(batches, records, report, given)
     out = {} if sized else _batches(loader, report)
     if decided:
         return out
-    sampler = loader.sampler if batches is None else batches.sampler
+    sampler = sampler_of(loader)
     out.update(_order(sampler, records, report))
     _refuse_global(out, sampler, given)
     generator = loader.generator or getattr(sampler, "generator", None)
@@ -95,7 +102,7 @@ def _refuse_global(out: Mapping[str, Any], sampler: Any, given: Mapping[str, Any
 
 def _batches(loader: Any, report: Report) -> dict[str, Any]:
     batches = batches_of(loader)
-    if not _is_torchs(batches, "BatchSampler"):
+    if not is_torchs(batches, "BatchSampler"):
         what = "no batches" if batches is None else f"a {type(batches).__name__} as batch_sampler"
         raise REFUSED.error(f"it has {what}", hint=_OTHER_BATCHES)
     out: dict[str, Any] = {"batch_size": int(batches.batch_size)}
@@ -111,11 +118,16 @@ def _batches(loader: Any, report: Report) -> dict[str, Any]:
 
 def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
     name = type(sampler).__name__
-    if _is_torchs(sampler, "SequentialSampler"):
+    source: Any = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
+    if hasattr(source, "__len__") and len(source) != records:  # it is of other records
+        return _asked(sampler, records, report)
+    if is_torchs(sampler, "SequentialSampler"):
         return {}
-    if _is_torchs(sampler, "RandomSampler"):
+    if is_torchs(sampler, "RandomSampler"):
         return _random(sampler, records, report)
-    if _is_torchs(sampler, "DistributedSampler"):
+    # Where the ranks' parts are not even, torch repeats records, or leaves some out.
+    even = records % getattr(sampler, "num_replicas", 1) == 0
+    if is_torchs(sampler, "DistributedSampler") and even:
         report.add(
             name,
             NATIVE,
@@ -126,10 +138,10 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
             "seed": int(sampler.seed),
             "shard": (int(sampler.rank), int(sampler.num_replicas)),
         }
-    if _is_torchs(sampler, "SubsetRandomSampler"):
+    if is_torchs(sampler, "SubsetRandomSampler"):
         report.add(name, NATIVE, "sampler=indices, shuffle=True")
         return {"sampler": [int(i) for i in sampler.indices], "shuffle": True}
-    if _is_torchs(sampler, "WeightedRandomSampler") and sampler.replacement:
+    if is_torchs(sampler, "WeightedRandomSampler") and sampler.replacement:
         report.add(name, NATIVE, "hr.sampling.weighted()")
         weights = [float(weight) for weight in sampler.weights]
         return {"sampler": sampling.weighted(weights, int(sampler.num_samples))}
@@ -139,9 +151,8 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
 def _asked(sampler: Any, records: int, report: Report) -> dict[str, Any]:
     asked, name = Asked(sampler, records), type(sampler).__name__
     if not knows_ranks(sampler) and asked.is_fixed:
-        count = len(asked.first)
-        report.add(name, CHANGED, f"its {count:,} indices as a list, the same in every epoch")
-        return {"sampler": asked.first}
+        report.add(name, NATIVE, f"its {len(asked.first):,} indices, the same in every epoch")
+        return {"sampler": asked}
     report.add(name, NATIVE, _asked_for(sampler))
     return {"sampler": asked, **({"shard": False} if knows_ranks(sampler) else {})}
 

@@ -9,10 +9,12 @@ both.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import random
 import threading
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,7 @@ class Asked(Sampling):
         self.batches = batches
         self.sizes: list[int] = []  # of the batches of each epoch, from the first one
         self._asking = threading.Lock()
+        self._engine: _core.Sampler | None = None
         sampler = self._copied()
         first = self._drawn(sampler, 0, 0)
         if first != self._drawn(sampler, 0, 0):
@@ -101,6 +104,16 @@ class Asked(Sampling):
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         del shuffle
+        if self._engine is None:
+            self._engine = self._made(len(source))
+        return self._engine
+
+    def forget(self) -> None:
+        """Each epoch is asked for again, of the sampler as it is now."""
+        if self._engine is not None:
+            self._engine.forget()
+
+    def _made(self, records: int) -> _core.Sampler:
         import hashlib  # as late as it is needed: importing headrace should be quick
 
         sizes = [] if not self.batches or self.batch_size else self.sizes
@@ -114,8 +127,8 @@ class Asked(Sampling):
         ]
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).digest()
         return _core.asked(
-            lambda seed, epoch: as_indices(self(seed, epoch), len(source)).tolist(),
-            len(source),
+            functools.partial(_order_of, weakref.ref(self), records),  # which keeps what it makes
+            records,
             len(self.first),
             sizes,
             int.from_bytes(digest, "little"),
@@ -184,6 +197,12 @@ class Asked(Sampling):
                 "hr.sampling.buckets(), which make batches of records that are alike in length",
             )
         return list(itertools.chain.from_iterable(drawn))
+
+
+def _order_of(asked: Callable[[], Asked | None], records: int, seed: int, epoch: int) -> list[int]:
+    of = asked()
+    assert of is not None, "a loader keeps its sampler"
+    return list(as_indices(of(seed, epoch), records).tolist())
 
 
 def _generator_like(value: Any, words: random.Random) -> Any:

@@ -1,46 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that were translated, and are given other transforms afterwards."""
+"""What a translation relies on: a DataLoader that is changed afterwards is an error.
+
+What runs in Python goes on as the script has it, whatever it sets there, and is no part of this.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.errors import declare
-from headrace.migrate.originals import name_of
+from headrace.migrate.known_dataset import Dataset
+from headrace.migrate.order import batches_of, is_torchs, sampler_of
+from headrace.migrate.pipeline import Parts
+from headrace.migrate.samplers import Asked
+from headrace.migrate.snapshot import Snapshot
 
 _CHANGED = declare(
     "HR0836",
     "config",
-    "a dataset that was changed after from_dataloader",
-    "from_dataloader() makes steps of a dataset's transforms, which run in its place. A transform "
-    "that the script sets on the dataset later, as loader.dataset.transform = ..., would not be "
-    "heard of. Set it before, or make another loader with from_dataloader() where it changes.",
+    "a DataLoader that was changed after from_dataloader",
+    "from_dataloader() reads a DataLoader once: paths and labels become columns, transforms become "
+    "operators, a sampler becomes an order. What a script changes in them later, such as "
+    "dataset.labels[i], transform.transforms[0].size or sampler.weights, would have no effect, so "
+    "it is an error when the next iteration begins. Call from_dataloader() again after such a "
+    "change. Datasets, transforms and samplers that run in Python follow every change.",
 )
 
-_NAMES = ("transform", "transforms", "target_transform")
+Roots = dict[str, Callable[[], Any]]
 
 
 class Unchanged:
-    """What a dataset, and those that it is a view of, had for transforms."""
+    """What a loader was made of, as it was."""
 
-    def __init__(self, dataset: Any) -> None:
-        self._held: list[tuple[Any, str, Any]] = []
-        seen: list[Any] = []
-        while dataset is not None and not any(dataset is each for each in seen):
-            seen.append(dataset)
-            for name in _NAMES:
-                value = getattr(dataset, name, None)
-                if value is getattr(dataset, name, None):  # no property that makes one each time
-                    self._held.append((dataset, name, value))
-            dataset = getattr(dataset, "dataset", None)
+    def __init__(self, roots: Roots, current: list[Any], without: tuple[str, ...] = ()) -> None:
+        self._snapshot = Snapshot(roots, current, without)
+        self.left_out = self._snapshot.left_out
 
     def check(self) -> None:
-        """Raises ConfigError HR0836 where one is another now."""
-        for dataset, name, value in self._held:
-            now = getattr(dataset, name, None)
-            if now is not value:
-                raise _CHANGED.error(
-                    f"{type(dataset).__name__}.{name} is {name_of(now)} now, it was "
-                    f"{name_of(value)}",
-                    hint="set it before hr.from_dataloader(dataloader), or call that again",
-                )
+        """Raises ConfigError HR0836 where something is another one now."""
+        if change := self._snapshot.change():
+            raise _CHANGED.error(
+                change,
+                hint="call hr.from_dataloader(dataloader) again after the change, or make it "
+                "before the first call",
+            )
+
+
+def relied_on(
+    dataloader: Any,
+    given: Any,
+    dataset: Dataset,
+    parts: Parts,
+    runs: bool,
+    keywords: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> Unchanged:
+    """What a loader relies on. given: the DataLoader, or what is around it. runs: whether its
+    collate_fn is called. keywords: what was found; changes: what the caller gave in its place."""
+    current = [*_in_python(parts), *dataset.current]
+    roots: Roots = {"collate_fn": lambda: dataloader.collate_fn}
+    if runs:
+        current.append(dataloader.collate_fn)
+    if dataset.steps:
+        roots.update(_of_subsets(dataloader.dataset))
+        current.append(_base_of(dataloader.dataset))
+    else:
+        roots[type(dataloader.dataset).__name__] = lambda: dataloader.dataset
+    roots.update(dataset.beside)
+    if given is not dataloader:
+        around = _attributes_of(given, ("img_dtype", "mean", "std", "random_erasing"))
+        roots.update((f"{type(given).__name__}{name}", each) for name, each in around.items())
+    sampler = sampler_of(dataloader)
+    if isinstance(keywords.get("sampler"), Asked):
+        current.append(keywords["sampler"].sampler)
+    elif not {"shuffle", "sampler"} & changes.keys():
+        roots[type(sampler).__name__] = lambda: sampler
+    batches = batches_of(dataloader)
+    if is_torchs(batches, "BatchSampler") and "batch_size" in keywords:
+        own = _attributes_of(batches, ("batch_size", "drop_last", "sampler"))
+        roots.update((f"BatchSampler{name}", each) for name, each in own.items())
+    return Unchanged(roots, current, (f"{type(sampler).__name__}.epoch",))
+
+
+def _attributes_of(owner: Any, names: tuple[str, ...]) -> Roots:
+    def reader(name: str) -> Callable[[], Any]:
+        return lambda: getattr(owner, name)
+
+    return {f".{name}": reader(name) for name in names}
+
+
+def _in_python(parts: Parts) -> list[Any]:
+    """Transforms that are called as they are."""
+    called = [each for step in parts.all if not step.native for each in step.transforms]
+    return [*called, *(getattr(each, "transform", None) for each in called)]
+
+
+def _base_of(dataset: Any) -> Any:
+    while _is_subset(dataset):
+        dataset = dataset.dataset
+    return dataset
+
+
+def _of_subsets(dataset: Any) -> Roots:
+    """Of a dataset that is asked for its records: which there are."""
+    out: Roots = {}
+    name = "Subset"
+    while _is_subset(dataset):
+        own = _attributes_of(dataset, ("indices", "dataset"))
+        out.update((f"{name}{part}", each) for part, each in own.items())
+        name, dataset = f"{name}.dataset", dataset.dataset
+    base = dataset
+    out[f"len({type(base).__name__})"] = lambda: len(base)
+    return out
+
+
+def _is_subset(dataset: Any) -> bool:
+    kind = type(dataset)
+    return kind.__name__ == "Subset" and kind.__module__.startswith("torch.")

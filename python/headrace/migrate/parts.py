@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an object consists of, by name: ``.attribute``, ``[entry]``, or the whole name of what does
+not belong to it, such as a global that a function names.
+
+The user's own classes and functions are parts of what is made of them; those of libraries are
+themselves, but for methods that a script may replace.
+"""
+
+from __future__ import annotations
+
+import collections
+import dis
+import enum
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from headrace.migrate.look.marks import is_installed
+
+Parts = dict[str, Any]
+
+# Of the standard library, what holds values of the user's; all else of it is a thing by itself.
+_HOLDERS = (
+    *(dict, list, tuple, set, frozenset, collections.deque, types.SimpleNamespace),
+    *(functools.partial, functools.partialmethod, functools.cached_property),
+    *(property, staticmethod, classmethod, types.FunctionType, types.MethodType),
+)
+_HOLDERS_BY_NAME = (
+    "argparse.Namespace",
+    "configparser.ConfigParser",
+    "functools._lru_cache_wrapper",
+)
+_GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom", "BitGenerator")
+# What a library calls of a dataset, a transform or a sampler.
+_CALLED = (
+    *("__getitem__", "__getitems__", "__len__", "__iter__", "__call__"),
+    *("forward", "transform", "make_params", "_transform", "_get_params", "get_params"),
+)
+# What is called when an object is made, shown or sent, and not for a record.
+_NOT_CALLED = (
+    *("__init__", "__new__", "__post_init__", "__del__", "__init_subclass__"),
+    *("__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__"),
+)
+
+
+@functools.lru_cache(None)
+def is_users(module: str | None) -> bool:
+    """Whether a module is no installed package's, and not the standard library's."""
+    home = (module or "").partition(".")[0]
+    if home == "headrace" or (home in sys.stdlib_module_names and home != "__main__"):
+        return False
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return not isinstance(file, str) or not is_installed(file)
+
+
+def is_thing(value: Any) -> bool:
+    """Whether it is told apart by identity alone: a file, a lock, a module, a generator."""
+    kind = type(value)
+    if isinstance(value, (type, types.FunctionType)):
+        return not is_users(value.__module__)
+    if isinstance(value, (types.ModuleType, enum.Enum)) or kind.__name__ in _GENERATORS:
+        return True
+    if isinstance(value, _HOLDERS):
+        return False
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name in _HOLDERS_BY_NAME or kind.__module__ == "multiprocessing.sharedctypes":
+        return False
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
+def parts_of(value: Any) -> Parts:
+    """REQUIRES: it is no thing by itself."""
+    if isinstance(value, types.FunctionType):
+        return _of_function(value)
+    if isinstance(value, type):
+        return {f".{name}": each for name, each in vars(value).items() if _counts(name, each)}
+    if isinstance(value, types.MethodType):
+        return {"": value.__func__, ".__self__": value.__self__}
+    if isinstance(value, (functools.partial, functools.partialmethod)):
+        return {".func": value.func, ".args": value.args, ".keywords": value.keywords}
+    if isinstance(value, property):
+        return {"": value.fget}
+    if isinstance(value, (staticmethod, classmethod)):
+        return {"": value.__func__}
+    if isinstance(value, functools.cached_property):
+        return {"": value.func}
+    if type(value).__name__ == "_lru_cache_wrapper":
+        return {"": value.__wrapped__}
+    return _of_object(value)
+
+
+def is_namespace(value: Any) -> bool:
+    """Whether it holds options of a whole program."""
+    return isinstance(value, types.SimpleNamespace) or type(value).__name__ == "Namespace"
+
+
+def _of_object(value: Any) -> Parts:
+    out: Parts = {}
+    if isinstance(value, dict):
+        out.update((f"[{key!r}]", each) for key, each in value.items())
+    elif isinstance(value, (list, tuple, collections.deque)):
+        out.update((f"[{number}]", each) for number, each in enumerate(value))
+    elif isinstance(value, (set, frozenset)):
+        out["{}"] = sorted(map(repr, value))
+    elif (columns := _of_pandas(value)) is not None:
+        return columns
+    for name, each in _attributes(value):
+        if not type(each).__module__.startswith("headrace."):  # ours: views give it a method
+            out[f".{name}"] = each
+    for base in type(value).__mro__:
+        home = base.__module__.partition(".")[0]
+        name = base.__qualname__
+        while name in out:
+            name += "'"
+        if is_users(base.__module__):
+            out[name] = base
+        elif home not in sys.stdlib_module_names:
+            out.update((f"{name}.{n}", vars(base)[n]) for n in _CALLED if n in vars(base))
+    return out
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from list(getattr(value, "__dict__", {}).items())
+    for base in type(value).__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                yield name, getattr(value, name)
+
+
+def _of_pandas(value: Any) -> Parts | None:
+    """Columns, without what pandas remembers of them."""
+    if type(value).__module__.partition(".")[0] != "pandas":
+        return None
+    if type(value).__name__ == "DataFrame":
+        columns = {f"[{name!r}]": _column(value[name]) for name in value.columns}
+        return {".index": _column(value.index), **columns}
+    if not hasattr(value, "to_numpy"):
+        return None
+    index = {".index": _column(value.index)} if hasattr(value, "index") else {}
+    return {"": _column(value), **index}
+
+
+def _column(values: Any) -> Any:
+    array = values.to_numpy()
+    return array.tolist() if array.dtype.kind == "O" else array
+
+
+def _counts(name: str, value: Any) -> bool:
+    """Whether an attribute of a class is the user's."""
+    if name in _NOT_CALLED:
+        return False
+    return not name.startswith("__") or isinstance(value, types.FunctionType)
+
+
+def _of_function(function: types.FunctionType) -> Parts:
+    code = function.__code__
+    out: Parts = {
+        ".__code__": code,
+        ".__defaults__": function.__defaults__,
+        ".__kwdefaults__": function.__kwdefaults__,
+        **{f".{name}": each for name, each in vars(function).items()},
+    }
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            out[f"{name} of {function.__qualname__}()"] = cell.cell_contents
+        except ValueError:
+            continue  # it has no value yet
+    names = names_in(code)
+    for name in names.globals:
+        if name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        out[f"the global {name}"] = value
+        if isinstance(value, types.ModuleType) and is_users(value.__name__):
+            own = vars(value)
+            out.update((f"{name}.{each}", own[each]) for each in names.others if each in own)
+    return out
+
+
+class Names(NamedTuple):
+    """What code names: globals, and attributes and texts."""
+
+    globals: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@functools.lru_cache(None)
+def names_in(code: types.CodeType) -> Names:
+    """Of its inner functions, too."""
+    outer, others = [], []
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            outer.append(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            others.append(step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            others.append(constant)
+        elif isinstance(constant, types.CodeType):
+            inner = names_in(constant)
+            outer += inner.globals
+            others += inner.others
+    return Names(tuple(dict.fromkeys(outer)), tuple(dict.fromkeys(others)))

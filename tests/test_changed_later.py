@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script changes in a DataLoader after from_dataloader is followed, or an error that names
+it: never other batches than the DataLoader's."""
+
+from __future__ import annotations
+
+import argparse
+import array
+import collections
+import gc
+import logging
+import multiprocessing
+import os
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from migrated_classes import translated
+from picture_kinds import waves
+from PIL import Image
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+datasets = pytest.importorskip("torchvision.datasets")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+from torch.utils.data import (  # noqa: E402
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+from torch.utils.data.distributed import DistributedSampler  # noqa: E402
+
+FOLDER = ""
+MODE = {"shift": 0}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for number in range(6):
+        path = tmp_path / "pictures" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        waves("RGB", 14 + number, 12).save(path)
+    monkeypatch.setattr(sys.modules[__name__], "FOLDER", str(tmp_path / "pictures"))
+    monkeypatch.setitem(MODE, "shift", 0)
+    return tmp_path / "pictures"
+
+
+def resized() -> Any:
+    return v2.Compose([v2.Resize((8, 8)), v2.PILToTensor()])
+
+
+class Usual(Dataset):  # type: ignore[type-arg]
+    """Opens a picture, transforms it and adds a label."""
+
+    scale = 1
+
+    def __init__(self, labels: Any = None) -> None:
+        self.paths = sorted(map(str, Path(FOLDER).glob("*/*.png")))
+        self.labels = list(range(6)) if labels is None else labels
+        self.transform = resized()
+        self.args = argparse.Namespace(step=1, epoch=0)
+        self.logger = logging.getLogger("test_changed_later")
+        self.counter = multiprocessing.RawValue("i", 0)
+
+    def __len__(self) -> int:
+        return 6
+
+    @property
+    def shift(self) -> int:
+        return MODE["shift"]
+
+    def __getitem__(self, i: int) -> Any:
+        image = self.transform(Image.open(self.paths[i]).convert("RGB"))
+        more = self.shift + self.args.step + self.counter.value + int(os.environ.get("A_SHIFT", 0))
+        return image, self.labels[i] * self.scale + more
+
+
+def folder_of(transform: Any = None) -> Any:
+    return datasets.ImageFolder(FOLDER, transform or resized())
+
+
+def equal(ours: Any, theirs: Any) -> bool:
+    ours, theirs = list(ours), list(theirs)
+    return len(ours) == len(theirs) and all(
+        torch.equal(torch.as_tensor(a), torch.as_tensor(b))
+        for one, other in zip(ours, theirs, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def assert_named(dataloader: Any, change: Any, name: str, drawn: bool = False) -> None:
+    """The batches before the change, and an error that names it after."""
+    with translated(dataloader) as loader:
+        ours = list(loader.torch())
+        assert drawn or equal(ours, dataloader)
+        change()
+        with pytest.raises(hr.ConfigError, match=f"HR0836.*{name}"):
+            list(loader.torch())
+
+
+CHANGES = {
+    "attribute": (lambda d: setattr(d, "scale", 3), r"Usual\.scale is"),
+    "label": (lambda d: d.labels.__setitem__(3, 9), r"Usual\.labels\[3\] is 9 now, it was 3"),
+    "paths": (lambda d: d.paths.reverse(), r"Usual\.paths\[0\] is"),
+    "global": (lambda d: MODE.__setitem__("shift", 2), r"the global MODE\['shift'\] is 2 now"),
+    "option": (lambda d: setattr(d.args, "step", 5), r"Usual\.args\.step is 5 now"),
+    "shared": (lambda d: setattr(d.counter, "value", 5), r"Usual\.counter has other values"),
+    "size": (
+        lambda d: setattr(d.transform.transforms[0], "size", [4, 4]),
+        r"Usual\.transform\.transforms\[0\]\.size",
+    ),
+    "entry": (
+        lambda d: d.transform.transforms.insert(1, v2.RandomHorizontalFlip(1.0)),
+        r"Usual\.transform\.transforms\[1\]",
+    ),
+    "transform": (lambda d: setattr(d, "transform", v2.PILToTensor()), r"Usual\.transform is"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_a_dataset_that_was_looked_through_is_named(change: Any) -> None:
+    dataset = Usual()
+    work, name = change
+    assert_named(DataLoader(dataset, batch_size=4), lambda: work(dataset), name)
+
+
+def test_a_change_of_a_class_or_the_environment_is_named(monkeypatch: Any) -> None:
+    dataloader = DataLoader(Usual(), batch_size=4)
+    with translated(dataloader) as loader:
+        list(loader.torch())
+        monkeypatch.setenv("ANOTHER", "1")
+        list(loader.torch())
+        monkeypatch.setattr(Usual, "scale", 3)
+        with pytest.raises(hr.ConfigError, match=r"HR0836.*Usual\.scale is 3 now, it was 1"):
+            list(loader.torch())
+
+
+HOLDERS = {
+    "tensor": (lambda: torch.arange(6), lambda v: v.__setitem__(2, 50)),
+    "its array": (lambda: torch.arange(6), lambda v: v.numpy().__setitem__(2, 50)),
+    "array": (lambda: np.arange(12)[::2], lambda v: v.__setitem__([0, 1], v[[1, 0]])),
+    "array.array": (lambda: array.array("q", range(6)), lambda v: v.__setitem__(2, 50)),
+    "deque": (lambda: collections.deque(range(6)), lambda v: v.rotate(1)),
+    "dictionary": (lambda: {i: i for i in range(6)}, lambda v: v.__setitem__(2, 50)),
+    "records": (
+        lambda: Rows([{"label": i, "box": [i, 2]} for i in range(90)]),
+        lambda v: v.rows[2].__setitem__("label", 50),
+    ),
+    "objects": (
+        lambda: Rows([argparse.Namespace(label=i) for i in range(90)]),
+        lambda v: setattr(v.rows[2], "label", 50),
+    ),
+}
+
+
+class Rows:
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __getitem__(self, i: int) -> Any:
+        row = self.rows[i]
+        return row["label"] if isinstance(row, dict) else row.label
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+def test_labels_that_change_in_any_holder_are_named(holder: Any) -> None:
+    make, change = holder
+    dataset = Usual(make())
+    assert_named(
+        DataLoader(dataset, batch_size=4), lambda: change(dataset.labels), r"Usual\.labels"
+    )
+
+
+def test_what_changes_nothing_is_no_change() -> None:
+    dataset = Usual()
+    dataloader = DataLoader(dataset, batch_size=4)
+    with translated(dataloader) as loader:
+        dataset[0]
+        dataset.args.epoch = 7  # which no code of the dataset reads
+        dataset.args.best = 1.0
+        dataset.logger.isEnabledFor(10)
+        assert equal(loader.torch(), dataloader)
+        list(loader.torch().batch_sampler)
+        assert equal(loader.torch(), dataloader)
+
+
+def test_a_change_of_known_datasets_is_named() -> None:
+    for change, name in (
+        (lambda d: d.samples.__setitem__(0, d.samples[5]), r"ImageFolder\.samples\[0\]"),
+        (lambda d: d.samples.pop(), r"ImageFolder\.samples has 5 entries now, it had 6"),
+        (lambda d: setattr(d, "target_transform", float), r"ImageFolder\.target_transform"),
+        (lambda d: setattr(d, "loader", print), r"ImageFolder\.loader is print now"),
+    ):
+        dataset = folder_of()
+        assert_named(DataLoader(dataset, batch_size=4), lambda: change(dataset), name)  # noqa: B023
+    dataset = Subset(folder_of(), [0, 1, 2, 3])
+    assert_named(
+        DataLoader(dataset, batch_size=4),
+        lambda: dataset.indices.__setitem__(0, 5),
+        r"Subset\.indices\[0\] is 5 now",
+    )
+    joined = ConcatDataset([Usual(), Usual()])
+    assert_named(
+        DataLoader(joined, batch_size=4),
+        lambda: joined.datasets[1].labels.__setitem__(0, 8),
+        r"ConcatDataset\.datasets\[1\]\.labels\[0\]",
+    )
+
+
+class Numbers(Dataset):  # type: ignore[type-arg]
+    """Runs in Python."""
+
+    def __init__(self, count: int = 12) -> None:
+        self.count, self.plus = count, 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, i: int) -> Any:
+        return torch.tensor([float(i + self.plus)]), i
+
+
+class Brighter:
+    by = 0
+
+    def __call__(self, image: Any) -> Any:
+        return image.point(lambda value: min(255, value + self.by))
+
+
+def test_what_runs_in_python_follows_every_change() -> None:
+    numbers, brighter = Numbers(), Brighter()
+    tensors = TensorDataset(torch.arange(6.0)[:, None], torch.arange(6))
+    transform = v2.Compose([brighter, v2.Resize((8, 8)), v2.PILToTensor()])
+    for dataset, change in (
+        (numbers, lambda: setattr(numbers, "plus", 3)),
+        (folder_of(transform), lambda: setattr(brighter, "by", 30)),
+        (tensors, lambda: tensors.tensors[0].add_(5)),
+    ):
+        dataloader = DataLoader(dataset, batch_size=5)
+        with translated(dataloader) as loader:
+            batches = iter(loader.torch())
+            next(batches)
+            change()
+            assert equal(loader.torch(), dataloader)
+
+
+def test_records_that_come_or_go_in_a_python_dataset_are_named() -> None:
+    numbers = Numbers()
+    assert_named(
+        DataLoader(numbers, batch_size=5),
+        lambda: setattr(numbers, "count", 9),
+        r"len\(Numbers\) is 9 now, it was 12",
+    )
+    subset = Subset(Numbers(), [0, 1, 2])
+    assert_named(
+        DataLoader(subset, batch_size=5),
+        lambda: subset.indices.append(4),
+        r"Subset\.indices has 4 entries",
+    )
+
+
+class ByLoss:
+    """Hard records first; no epochs."""
+
+    def __init__(self, count: int) -> None:
+        self.loss = np.arange(count)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.argsort(-self.loss).tolist())
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+
+class BatchesByLoss(ByLoss):
+    def __iter__(self) -> Iterator[Any]:
+        order = np.argsort(-self.loss).tolist()
+        return iter([order[k : k + 4] for k in range(0, len(order), 4)])
+
+    def __len__(self) -> int:
+        return -(-len(self.loss) // 4)
+
+
+@pytest.mark.parametrize("options", ["sampler", "batch_sampler", "list"])
+def test_a_sampler_that_learns_is_asked_as_it_is_then(options: str) -> None:
+    sampler: Any = {"sampler": ByLoss, "batch_sampler": BatchesByLoss}.get(options, range)(12)
+    sampler = list(sampler) if options == "list" else sampler
+    given = {"batch_sampler": sampler} if options == "batch_sampler" else {"sampler": sampler}
+    dataloader = DataLoader(Numbers(), **given)
+    with translated(dataloader) as loader:
+        for _ in range(2):
+            assert equal(loader.torch(), dataloader)
+            if options == "list":
+                sampler.reverse()
+            else:
+                sampler.loss = -sampler.loss
+        first = loader.torch().peek()[1].tolist()
+        loader.set_epoch(loader.epoch)
+        sampler.reverse() if options == "list" else setattr(sampler, "loss", -sampler.loss)
+        assert equal(loader.torch(), dataloader) and first != next(iter(dataloader))[1].tolist()
+
+
+def test_a_change_of_what_became_an_order_is_named() -> None:
+    weighted = WeightedRandomSampler([1.0, 0.0, 0.0], 4)
+    dataloader = DataLoader(Numbers(3), batch_size=2, sampler=weighted)
+    change = lambda: weighted.weights.__setitem__(1, 5.0)  # noqa: E731
+    assert_named(dataloader, change, r"WeightedRandomSampler\.weights has other values", True)
+    dataloader = DataLoader(Numbers(), batch_size=5)
+    change = lambda: setattr(dataloader.batch_sampler, "batch_size", 3)  # noqa: E731
+    assert_named(dataloader, change, r"BatchSampler\.batch_size is 3 now, it was 5")
+    dataloader = DataLoader(Numbers(), batch_size=5)
+    change = lambda: setattr(dataloader, "collate_fn", list)  # noqa: E731
+    assert_named(dataloader, change, r"collate_fn is list now")
+
+
+class Shortened(datasets.ImageFolder):  # type: ignore[misc]
+    def __len__(self) -> int:
+        return 4
+
+
+def test_a_length_of_its_own_is_followed() -> None:
+    dataloader = DataLoader(Shortened(FOLDER, resized()), batch_size=3)
+    with translated(dataloader) as loader:
+        assert equal(loader.torch(), dataloader) and len(loader) == 2
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        lambda data: SequentialSampler(range(7)),
+        lambda data: DistributedSampler(range(8), 2, 1, shuffle=False),
+        lambda data: SequentialSampler(Subset(data, [9, 8, 7])),
+        lambda data: DistributedSampler(data, 5, 4, shuffle=True),
+        lambda data: DistributedSampler(data, 5, 4, shuffle=True, drop_last=True),
+        lambda data: DistributedSampler(data, 7, 6, shuffle=False),
+        lambda data: DistributedSampler(range(2), 5, 3, shuffle=False),
+    ],
+)
+def test_samplers_of_other_records_and_uneven_ranks_give_theirs(sampler: Any) -> None:
+    data = Numbers()
+    dataloader = DataLoader(data, batch_size=2, sampler=sampler(data))
+    with translated(dataloader) as loader:
+        for epoch in range(2):
+            if hasattr(dataloader.sampler, "set_epoch"):
+                dataloader.sampler.set_epoch(epoch)
+            assert equal(loader.torch(), dataloader)
+
+
+def test_draws_from_fewer_records_stay_among_them() -> None:
+    for sampler in (RandomSampler(range(5), replacement=True), RandomSampler(range(5))):
+        with translated(DataLoader(Numbers(), batch_size=2, sampler=sampler)) as loader:
+            drawn = [int(i) for batch in loader.torch() for i in batch[1]]
+        assert len(drawn) == 5 and max(drawn) < 5
+
+
+def test_nothing_is_left_for_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        dataset = Numbers()
+        loader = translated(DataLoader(dataset, batch_size=5, sampler=ByLoss(12)))
+        view = loader.torch()
+        list(view.batch_sampler), list(view.sampler), list(view)
+        assert view.batch_sampler.batch_size == 5
+        gone = [weakref.ref(each) for each in (dataset, loader, view)]
+        loader.close()
+        del dataset, loader, view
+        assert [each() for each in gone] == [None, None, None]
+    finally:
+        gc.enable()
