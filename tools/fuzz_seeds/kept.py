@@ -31,18 +31,20 @@ def container_index() -> Iterator[bytes]:
 
 
 def listing_cache() -> Iterator[bytes]:
-    def listing(folders: list[str], files: list[str]) -> bytes:
+    def listing(folders: list[str], files: list[str], tables: list[str]) -> bytes:
         out = struct.pack("<QQQQ", 0, 0, len(folders), len(files))
         for i in range(len(folders)):
             count = len(files) if i + 1 == len(folders) else 0
             out += struct.pack("<QqqQ", i + 1, 10**18, 10**18, count)
-        for names in (folders, files):
+        for names in (folders, files, tables):
+            if names is tables:
+                out += struct.pack("<QQ1sQQ4sQ", 2, 1, b"t", 1, 4, b"a_gt", len(tables))
             out += b"".join(struct.pack("<I", len(name)) for name in names)
             out += "".join(names).encode()
         return out
 
     for folders, files in (([""], []), ([""], ["a.jpg", "b.png"]), (["", "c"], ["c/a.jpg"])):
-        yield listing(folders, files)
+        yield listing(folders, files, ["a.csv"] if files else [])
 
 
 def unpacked_copy() -> Iterator[bytes]:

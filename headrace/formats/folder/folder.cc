@@ -15,6 +15,7 @@
 #include "headrace/formats/folder/listing_cache.h"
 #include "headrace/formats/folder/parts_of_records.h"
 #include "headrace/formats/folder/splits.h"
+#include "headrace/formats/folder/unread_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
@@ -123,7 +124,7 @@ class FolderSource final : public LabeledFiles {
     return out + ")";
   }
   std::vector<std::string> cautions() const override {
-    std::vector<std::string> out;
+    std::vector<std::string> out = cautions_of_unread(root_, listing_);
     if (listing_.unreadable > 0) {
       out.push_back(counted(listing_.unreadable, "file") + " in " + root_ +
                     " could not be read and has no picture's suffix: left out");
@@ -203,6 +204,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
     place = folders[0];  // data/imagenet/train: somebody opened data/
     folders = folders_in(listing, place);
   }
+  const std::vector<std::string> every = folders;
   const size_t all = folders.size();
   std::erase_if(folders, [&](const std::string& folder) {  // what is meant
     return classes && place.empty() && classes->number(folder);
@@ -214,7 +216,8 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
     if (std::vector<std::string> alike = folders_of_splits(folders); !alike.empty()) splits = alike;
   }
   if (splits.empty() || (splits.size() == 1 && all > 1)) return;
-  raise_splits(joined(root, place), splits, true);
+  raise_splits(joined(root, place), splits, true,
+               advice_for_splits(root, place, listing, every, splits));
 }
 
 // The listing from the cache, or made and kept.
@@ -305,15 +308,12 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
     std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
                         std::back_inserter(empty));
     const std::string own = name_of(listing.media);
-    const std::string annotations = annotations_in(root, empty);
     raise(
         kEmptyClasses,
         "no " + own + " in " + quoted_list(empty) + " of " + root +
             (listing.left_out > 0 ? ", and " + left_out_of(listing) : ""),
         listing.left_out > 0
             ? "take the " + own + "s out of the folder, or name the files: hr.records(video=[...])"
-        : !annotations.empty()
-            ? "if its annotations are COCO's, open them: hr.open(\"" + annotations + "\")"
             : "remove it, name the classes in classes=, or say allow_empty=True");
   }
   return ClassList::found(std::move(all));
@@ -340,6 +340,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
     return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),
                                           ClassList());
   }
+  if (!given && filled.size() == 1) refuse_class_beside_table(root, listing, filled[0]);
   ClassList classes =
       classes_of(root, listing, filled, std::move(given), arguments.flag("allow_empty"));
   std::vector<Run> runs = runs_of(listing, classes);

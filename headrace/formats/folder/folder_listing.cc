@@ -14,6 +14,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/codecs/video/video_file.h"
+#include "headrace/formats/folder/unread_names.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
 
@@ -127,6 +128,7 @@ class Lister {
     path_ = joined(root_, relative_);
     files_.clear();
     folders_.clear();
+    annotations_.clear();
     Result<PathStatus> status =
         storage_of(path_).list(path_, [&](std::string_view name, PathKind kind) {
           take(name, kind);
@@ -138,6 +140,12 @@ class Lister {
     listed.status_changed_ns = status->status_changed_ns;
     listed.first = listing_.names.size();
     sorted(files_, [&](std::string_view name) { listing_.names.add(name); });
+    const auto pictures = [&](int64_t i) { return listing_.names[listed.first + i]; };
+    if (listing_.media == Media::kPictures)
+      count_masks(relative_, files_.size(), pictures, listing_.unread);
+    sorted(annotations_, [&](std::string_view name) {
+      add_unread(relative_, name, files_.size(), pictures, listing_.unread);
+    });
     listing_.folders[number].count = files_.size();
     sorted(folders_, [&](std::string_view name) { visit(name, number); });
   }
@@ -154,6 +162,7 @@ class Lister {
     } else {
       ++listing_.others;
       if (file && (has_sound_suffix(name) || has_video_suffix(name))) ++listing_.left_out;
+      if (file && may_be_annotations(name)) annotations_.add(name);
     }
   }
 
@@ -196,7 +205,7 @@ class Lister {
   int64_t seen_ = 0;
   // Of the folder at hand:
   std::string relative_, path_;
-  NameList files_, folders_;
+  NameList files_, folders_, annotations_;
   std::vector<uint32_t> order_;
 };
 

@@ -29,6 +29,17 @@ struct ListedFolder {
 
 enum class Media : uint8_t { kPictures, kSounds, kVideos };
 
+// Files that may say something about the records, and are not read as a folder.
+struct UnreadFiles {
+  NameList tables;         // paths from the root, its own files first; at most kMostTables of them
+  int64_t per_record = 0;  // named as a picture of their folder is: 1.txt, 1.xml
+  std::string first_per_record;
+  int64_t masks =
+      0;  // pictures named after another of their folder: 1_mask.png, or 1.png and 1.jpg
+  std::string first_mask;
+  static constexpr int64_t kMostTables = 64;
+};
+
 struct FolderListing {
   Media media = Media::kPictures;
   NameList paths;                     // of the folders, from the root: "", "cat", "cat/small"
@@ -37,6 +48,7 @@ struct FolderListing {
   int64_t others = 0;                 // visible files that are none
   int64_t left_out = 0;               // of these, sounds and videos by their suffixes
   int64_t unreadable = 0;             // of these, whose first bytes could not be looked at
+  UnreadFiles unread;                 // of these, and masks among the pictures
 };
 
 // `seen_root` is called once the root's own entries are known (its folders stand in the listing,

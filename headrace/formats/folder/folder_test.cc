@@ -206,9 +206,10 @@ TEST_F(Folder, AClassWithoutPicturesIsRefusedUnlessItIsMeant) {
 
 TEST_F(Folder, OfPicturesBesideCocosAnnotationsNamesTheFileToOpen) {
   data.write("images2017/1.jpg", "");
-  data.write("annotations/instances.json", "{}");
-  EXPECT_EQ(refusal().code->id, "HR0407");
-  EXPECT_NE(refusal().hint.find("/annotations/instances.json\")"), std::string::npos);
+  data.write("annotations/instances.json", R"({"images": [{"file_name": "1.jpg"}]})");
+  EXPECT_EQ(refusal().code->id, "HR1401");
+  EXPECT_NE(refusal().hint.find("/annotations/instances.json\", images=\"" + (data / "images2017")),
+            std::string::npos);
 }
 
 TEST_F(Folder, WithoutPicturesSaysWhatWasSeen) {

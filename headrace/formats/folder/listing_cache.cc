@@ -19,13 +19,15 @@
 //   u64        others;  u64 left out
 //   u64        folders;  u64 names
 //   folders x  u64 inode, i64 changed_ns, i64 status_changed_ns, u64 count
-//   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
+//   names      of the folders' paths, of the pictures (each list: u32 lengths, then all bytes)
+//   u64        files for one record each;  text the first;  u64 masks;  text the first
+//   u64        tables;  names of them
 
 namespace headrace {
 namespace {
 
 constexpr std::string_view kListingMagic = "HRLISTNG";
-constexpr uint64_t kListingVersion = 3;
+constexpr uint64_t kListingVersion = 4;
 constexpr size_t kListingChecksumEnd = 24;
 constexpr size_t kLongestListedPath = 4096;
 
@@ -45,6 +47,31 @@ bool read_names(ByteReader& in, uint64_t count, NameList& out) {
   out.reserve(static_cast<int64_t>(count), total);
   for (ByteReader each(lengths); each.left() > 0;) out.add(all.text(each.number<uint32_t>()));
   return true;
+}
+
+void write_text(const std::string& text, ByteWriter& out) {
+  out.number(uint64_t{text.size()});
+  out.bytes(text);
+}
+
+void write_unread(const UnreadFiles& unread, ByteWriter& out) {
+  out.number(unread.per_record);
+  write_text(unread.first_per_record, out);
+  out.number(unread.masks);
+  write_text(unread.first_mask, out);
+  out.number(static_cast<uint64_t>(unread.tables.size()));
+  write_names(unread.tables, out);
+}
+
+// False when the counts could not be true.
+bool read_unread(ByteReader& in, UnreadFiles& out) {
+  out.per_record = in.number<int64_t>();
+  out.first_per_record = in.text(in.number<uint64_t>());
+  out.masks = in.number<int64_t>();
+  out.first_mask = in.text(in.number<uint64_t>());
+  const auto tables = in.number<uint64_t>();
+  return in.good() && out.per_record >= 0 && out.masks >= 0 &&
+         tables <= uint64_t{UnreadFiles::kMostTables} && read_names(in, tables, out.tables);
 }
 
 uint64_t checksum(std::span<const uint8_t> bytes) {
@@ -114,6 +141,7 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   }
   write_names(listing.paths, file);
   write_names(listing.names, file);
+  write_unread(listing.unread, file);
   const uint64_t sum = checksum(std::span(file.out).subspan(kListingChecksumEnd));
   std::memcpy(file.out.data() + kListingChecksumEnd - sizeof sum, &sum, sizeof sum);
   return std::move(file.out);
@@ -153,7 +181,8 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
     next += count;
   }
   if (next != names || !read_names(file, folders, listing.paths) ||
-      !read_names(file, names, listing.names) || !file.at_end() || !is_plausible(listing)) {
+      !read_names(file, names, listing.names) || !read_unread(file, listing.unread) ||
+      !file.at_end() || !is_plausible(listing)) {
     return {};
   }
   return listing;

@@ -36,13 +36,17 @@ bool same(const FolderListing& a, const FolderListing& b) {
       return false;
     }
   }
-  return equal_names(a.paths, b.paths) && equal_names(a.names, b.names);
+  const UnreadFiles &x = a.unread, &y = b.unread;
+  return equal_names(a.paths, b.paths) && equal_names(a.names, b.names) &&
+         equal_names(x.tables, y.tables) && x.per_record == y.per_record && x.masks == y.masks &&
+         x.first_per_record == y.first_per_record && x.first_mask == y.first_mask;
 }
 
 class ListingCache : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"cat/1.jpg", "cat/2.jpg", "cat/old/3.jpg", "dog/4.jpg", "5.jpg"}) {
+    for (const char* name : {"cat/1.jpg", "cat/2.jpg", "cat/old/3.jpg", "dog/4.jpg", "5.jpg",
+                             "5.txt", "dog/4_mask.png", "labels.csv"}) {
       data.write(name, "");
     }
     fs::create_directory(data / "empty");

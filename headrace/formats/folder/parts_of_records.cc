@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "headrace/base/error.h"
@@ -20,20 +21,58 @@ const ErrorCode kParts{
     "kinds={\"mask\": \"mask\"}). Text files of YOLO are written as COCO once. Folders that really "
     "are classes are named in classes=."};
 
-constexpr std::array<std::string_view, 9> kPictures = {
-    "image", "images", "img", "imgs", "jpegimages", "input", "inputs", "picture", "pictures"};
-constexpr std::array<std::string_view, 14> kTargets = {
-    "mask",         "masks",        "label",   "labels",      "annotation", "annotations",
-    "gt",           "target",       "targets", "groundtruth", "seg",        "segmentationclass",
-    "segmentation", "segmentations"};
+constexpr std::array<std::string_view, 8> kPictures = {"image", "images", "img",     "imgs",
+                                                       "input", "inputs", "picture", "pictures"};
+constexpr std::array<std::string_view, 16> kTargets = {
+    "mask",        "masks",      "trimap",       "trimaps",      "matte",  "label",
+    "labels",      "annotation", "annotations",  "gt",           "target", "targets",
+    "groundtruth", "seg",        "segmentation", "segmentations"};
 
+// Words of a name, in lower case: "PNGImages" is png, images; "leftImg8bit" left, img, bit.
+std::vector<std::string> words_of(std::string_view name) {
+  const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  std::vector<std::string> out;
+  bool inside = false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool letter = upper(name[i]) || lower(name[i]);
+    const bool begins = upper(name[i]) && i > 0 &&
+                        (lower(name[i - 1]) || (i + 1 < name.size() && lower(name[i + 1])));
+    if (letter && (!inside || begins)) out.emplace_back();
+    if (letter) out.back() += lower_case(name[i]);
+    inside = letter;
+  }
+  return out;
+}
+
+// The words of a name that are not among those given; none where none of them is among them.
 template <size_t N>
-const std::string* one_of(const std::array<std::string_view, N>& names,
-                          const std::vector<std::string>& folders) {
-  const auto found = std::ranges::find_if(folders, [&](const std::string& folder) {
-    return std::ranges::find(names, lower_case(folder)) != names.end();
+std::optional<std::vector<std::string>> words_without(const std::array<std::string_view, N>& given,
+                                                      const std::string& name) {
+  std::vector<std::string> words = words_of(name);
+  const auto erased = std::erase_if(words, [&](const std::string& word) {
+    return std::ranges::find(given, word) != given.end();
   });
-  return found == folders.end() ? nullptr : &*found;
+  if (erased == 0) return {};
+  return words;
+}
+
+struct Parts {
+  std::string pictures, targets;
+};
+
+// Two folders of which one is named for pictures and one for targets (PNGImages, PedMasks), or one
+// is named as the other and for targets (train, train_masks).
+std::optional<Parts> parts_among(const std::vector<std::string>& folders) {
+  for (const std::string& targets : folders) {
+    const auto rest = words_without(kTargets, targets);
+    if (!rest) continue;
+    for (const std::string& folder : folders) {
+      const bool pictures = folder != targets && words_without(kPictures, folder);
+      if (pictures || (!rest->empty() && words_of(folder) == *rest)) return Parts{folder, targets};
+    }
+  }
+  return {};
 }
 
 // Whether text files lie in the folder, or in the first folder of it.
@@ -50,30 +89,17 @@ bool holds_texts(const std::string& folder, int depth = 0) {
 
 }  // namespace
 
-std::string annotations_in(const std::string& root, const std::vector<std::string>& folders) {
-  constexpr size_t kSome = 64;
-  for (const std::string& folder : folders) {
-    const auto entries = folder_entries(joined(root, folder), kSome);
-    if (!entries) continue;
-    for (const FolderEntry& entry : *entries) {
-      if (!entry.is_folder && has_suffix(entry.name, ".json"))
-        return joined(joined(root, folder), entry.name);
-    }
-  }
-  return {};
-}
-
 std::string yolo_advice() {
   return "write YOLO's labels as COCO once, and open that: hr.coco(\"train.json\", "
          "images=\"images/train\", boxes=\"xyxy\"); docs/formats/coco.md has the program";
 }
 
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders) {
-  const std::string* const pictures = one_of(kPictures, folders);
-  const std::string* const targets = one_of(kTargets, folders);
-  if (!pictures || !targets) return;
-  const std::string first = joined(root, *pictures), second = joined(root, *targets);
-  raise(kParts, "\"" + *pictures + "\" and \"" + *targets + "\" in " + root + " are no classes",
+  const std::optional<Parts> parts = parts_among(folders);
+  if (!parts) return;
+  const std::string first = joined(root, parts->pictures), second = joined(root, parts->targets);
+  raise(kParts,
+        "\"" + parts->pictures + "\" and \"" + parts->targets + "\" in " + root + " are no classes",
         holds_texts(second) ? yolo_advice()
                             : "hr.join(hr.open(\"" + first + "\"), hr.open(\"" + second +
                                   "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})");

@@ -12,10 +12,6 @@ namespace headrace {
 // labels; it says what to write. `folders`: their names in `root`.
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders);
 
-// The path of a JSON file in one of the folders, "" where there is none. `folders`: their names in
-// `root`, which hold no pictures.
-std::string annotations_in(const std::string& root, const std::vector<std::string>& folders);
-
 // What to write for a dataset of YOLO: labels as text files beside pictures, or its .yaml.
 std::string yolo_advice();
 

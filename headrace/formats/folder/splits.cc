@@ -163,9 +163,10 @@ std::vector<std::string> files_of_split(const std::string& folder,
 }
 
 void raise_splits(const std::string& folder, const std::vector<std::string>& splits,
-                  bool may_be_classes) {
+                  bool may_be_classes, const std::string& annotations) {
   std::string advice = "open " + joined(folder, splits[0]);
   for (size_t i = 1; i < splits.size() && i < 4; ++i) advice += ", or " + joined(folder, splits[i]);
+  if (!annotations.empty()) advice += "; " + annotations;
   if (may_be_classes) advice += "; if they are classes, name them in classes=";
   raise(kSplits,
         "the folders in " + folder + " are parts of a dataset" +

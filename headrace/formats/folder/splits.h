@@ -36,8 +36,9 @@ std::vector<std::string> files_of_split(const std::string& folder,
                                         const std::string& split);
 
 // Throws Exception HR0405, which says which to open instead. `splits`: their names in `folder`.
-// `may_be_classes`: classes= could say that they are none.
+// `may_be_classes`: classes= could say that they are none. `annotations`: what to write to read
+// those that belong to the splits.
 [[noreturn]] void raise_splits(const std::string& folder, const std::vector<std::string>& splits,
-                               bool may_be_classes);
+                               bool may_be_classes, const std::string& annotations = {});
 
 }  // namespace headrace

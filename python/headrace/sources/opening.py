@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.errors import warn
+from headrace.printable import printable
 from headrace.sources.media_paths import is_media_path
 from headrace.sources.source import NOT_A_SOURCE, Progress, Source, listed_kinds
 from headrace.sources.tables_in_memory import source_of_table, table_in_memory
@@ -53,7 +54,7 @@ def open(
             arguments["kinds"] = listed_kinds(kinds)
         engine = _core.open(os.fspath(path), arguments, progress)
         for text in engine.cautions:
-            warn(text)
+            warn(printable(text))
         return Source(engine, os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         return _open_dataset(path, kinds, params)

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/folder/unread_files.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "headrace/base/error.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/record_files.h"
+#include "headrace/formats/folder/splits.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
+#include "headrace/storage/paths.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kOneClass{
+    "HR1401", ErrorKind::kConfig, "a table beside one folder",
+    "The folder holds one folder of files and a table (CSV, JSON, .mat, a list), as competitions "
+    "and archives do. As a folder of classes it would have one class, and the table would not be "
+    "read. Open the table, with root= for the folder of the files; or the folder of the files "
+    "alone, without the table. A single class that is meant is named in classes=."};
+
+constexpr size_t kHead = size_t{1} << 16;  // of a file, to see what it holds
+constexpr size_t kMostLooks = 16;          // at files
+
+std::string head_of(const std::string& path) {
+  std::vector<uint8_t> first(kHead);
+  const Result<size_t> count = read_prefix(path, first);
+  return count ? std::string(first.begin(), first.begin() + std::ptrdiff_t(*count)) : std::string();
+}
+
+bool is_list(const std::string& path) {
+  return has_suffix(path, ".txt") || has_suffix(path, ".lst");
+}
+bool is_json(const std::string& path) { return has_suffix(path, ".json"); }
+bool is_lines(const std::string& path) {
+  return has_suffix(path, ".jsonl") || has_suffix(path, ".ndjson");
+}
+bool is_csv(const std::string& path) {
+  return has_suffix(path, ".csv") || has_suffix(path, ".tsv");
+}
+
+// The words of a text that end as files of media do; at most three.
+std::vector<std::string> files_in(std::string_view text) {
+  constexpr std::string_view kBetween = " \t\r\n,;|\"'";
+  std::vector<std::string> out;
+  while (!text.empty() && out.size() < 3) {
+    const size_t end = std::min(text.find_first_of(kBetween), text.size());
+    if (const std::string_view word = text.substr(0, end); has_media_suffix(word))
+      out.emplace_back(word);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::vector<std::string> cells_of(std::string_view line) {
+  constexpr std::string_view kDelimiters = ",;\t|";
+  const auto* const most = std::ranges::max_element(
+      kDelimiters, {}, [&](char c) { return std::ranges::count(line, c); });
+  std::vector<std::string> out;
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find(*most, begin), line.size());
+    std::string_view cell = trimmed(line.substr(begin, end - begin));
+    if (cell.size() > 1 && cell.starts_with('"') && cell.ends_with('"'))
+      cell = cell.substr(1, cell.size() - 2);
+    out.emplace_back(cell);
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string field_of(const FolderListing& listing) {
+  return listing.media == Media::kSounds   ? "audio"
+         : listing.media == Media::kVideos ? "video"
+                                           : "image";
+}
+
+std::string call(const std::string& path, const std::string& rest = {}) {
+  return "hr.open(\"" + path + "\"" + (rest.empty() ? "" : ", " + rest) + ")";
+}
+
+// The folders of the listing that hold files, and the root itself.
+std::vector<std::string> folders_of_media(const std::string& root, const FolderListing& listing) {
+  constexpr size_t kMost = 64;
+  std::vector<std::string> out;
+  for (int64_t i = 0; i < listing.paths.size() && out.size() < kMost; ++i) {
+    if (i == 0 || listing.folders[i].count > 0) out.push_back(joined(root, listing.paths[i]));
+  }
+  return out;
+}
+
+// What to write to read a table whose files lie in one of the folders.
+std::string how_to_read(const std::string& table, const std::vector<std::string>& folders,
+                        const FolderListing& listing) {
+  const std::string records =
+      "hr.records(" + field_of(listing) + "=[...], label=[...]) with what you read from it";
+  const std::string text = head_of(table);
+  if (is_json(table)) {
+    const auto found = find_record_files(folders, files_in(text));
+    const std::string& folder = found ? found->folder : folders.back();
+    return text.find("\"annotations\"") == text.npos && text.find("\"images\"") == text.npos
+               ? records
+               : call(table, "images=\"" + folder + "\"");
+  }
+  if (!is_csv(table) && !is_lines(table) && !is_list(table)) {
+    if (has_suffix(table, ".parquet") || has_suffix(table, ".arrow")) return call(table);
+    return records;
+  }
+  std::string_view rest = text;
+  const auto line = [&] {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view out = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return out;
+  };
+  const std::vector<std::string> columns = cells_of(line());
+  std::vector<std::string> names = files_in(is_list(table) ? text : rest);
+  if (names.empty() && is_csv(table)) names = cells_of(line());
+  std::erase_if(names, [](const std::string& name) { return name.empty(); });
+  const auto found = find_record_files(folders, names);
+  const std::string own = parent_path(table);
+  if (is_list(table)) {
+    const bool first = !columns.empty() && has_media_suffix(trimmed(text).substr(
+                                               0, trimmed(text).find_first_of(" \t\r\n,;")));
+    if (!first) return records;
+  }
+  const std::string root = found && found->folder != own ? "root=\"" + found->folder + "\"" : "";
+  return call(table, root) + (is_csv(table) ? " (columns " + quoted_list(columns, 6) + ")" : "");
+}
+
+// Tables that say something about files: a text or a JSON only where it names some.
+std::vector<std::string> tables_of(const std::string& root, const FolderListing& listing) {
+  std::vector<std::string> out;
+  size_t looks = 0;
+  for (int64_t i = 0; i < listing.unread.tables.size(); ++i) {
+    std::string path = joined(root, listing.unread.tables[i]);
+    if (is_list(path) || is_json(path)) {
+      if (++looks > kMostLooks || files_in(head_of(path)).empty()) continue;
+    }
+    out.push_back(std::move(path));
+  }
+  // Of a competition's tables the one for training.
+  std::ranges::stable_sort(out, {}, [](const std::string& path) {
+    const auto word = split_word(stem_of(path));
+    return !word ? 1 : word->split == "train" ? 0 : 2;
+  });
+  return out;
+}
+
+std::string names_of(const std::string& root, const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) names.push_back(path.substr(root.size() + 1));
+  return quoted_list(names, 3);
+}
+
+}  // namespace
+
+void refuse_class_beside_table(const std::string& root, const FolderListing& listing,
+                               const std::string& only) {
+  const std::vector<std::string> tables = tables_of(root, listing);
+  if (tables.empty()) return;
+  const std::vector<std::string> folders = folders_of_media(root, listing);
+  raise(
+      kOneClass,
+      "\"" + only + "\" would be the only class of " + root + ", and " + names_of(root, tables) +
+          " would not be read",
+      how_to_read(tables.front(), folders, listing) + "; without it: " + call(joined(root, only)));
+}
+
+std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing) {
+  std::vector<std::string> out;
+  const UnreadFiles& unread = listing.unread;
+  if (const std::vector<std::string> tables = tables_of(root, listing); !tables.empty()) {
+    out.push_back(names_of(root, tables) + " in " + root + (tables.size() > 1 ? " are" : " is") +
+                  " not read with the folder: " +
+                  how_to_read(tables.front(), folders_of_media(root, listing), listing));
+  }
+  if (unread.per_record > 0) {
+    out.push_back(counted(unread.per_record, "file") + " such as " + unread.first_per_record +
+                  " in " + root + ", named as records are, " +
+                  (unread.per_record > 1 ? "are" : "is") + " not read: hr.records(" +
+                  field_of(listing) + "=[...], label=[...]) with what you read from " +
+                  (unread.per_record > 1 ? "them" : "it"));
+  }
+  if (unread.masks > 0) {
+    out.push_back(counted(unread.masks, "image") + " such as " + unread.first_mask + " in " + root +
+                  (unread.masks > 1 ? " are" : " is") +
+                  " named after another image, as masks are, and counted as records: "
+                  "hr.records(image=[...], mask=[...]) pairs them");
+  }
+  return out;
+}
+
+std::string advice_for_splits(const std::string& root, const std::string& place,
+                              const FolderListing& listing, const std::vector<std::string>& folders,
+                              const std::vector<std::string>& splits) {
+  const auto train = std::ranges::find_if(splits, [](const std::string& name) {
+    const auto word = split_word(name);
+    return word && word->split == "train";
+  });
+  const std::string& split = train == splits.end() ? splits.front() : *train;
+  const std::string at = joined(root, place);
+  const auto wanted = split_word(split);
+  for (const std::string& folder : folders) {
+    if (!lower_case(folder).starts_with("annotation")) continue;
+    constexpr size_t kSome = 256;
+    auto entries = folder_entries(joined(at, folder), kSome);
+    if (!entries) continue;
+    std::ranges::sort(
+        *entries, std::ranges::greater(),  // instances_ after captions_
+        [](const FolderEntry& e) { return std::pair(e.name.starts_with("instances"), e.name); });
+    for (const FolderEntry& entry : *entries) {
+      const auto word = split_word(stem_of(entry.name));
+      if (!is_json(entry.name) || !word || !wanted || word->split != wanted->split) continue;
+      return "with their annotations: " +
+             call(joined(joined(at, folder), entry.name), "images=\"" + joined(at, split) + "\"");
+    }
+  }
+  const std::vector<std::string> tables = tables_of(root, listing);
+  for (const std::string& table : tables) {
+    const std::string folder = joined(at, split);
+    return "with its table: " + how_to_read(table, folders_below(folder), listing);
+  }
+  return {};
+}
+
+}  // namespace headrace

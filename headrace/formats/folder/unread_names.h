@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which names of a folder's files say that they belong to its records: tables, text beside each
+// picture, masks beside each picture. Names alone; nothing is opened.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "headrace/formats/folder/folder_listing.h"
+
+namespace headrace {
+
+// The names of a folder's pictures, sorted by bytes, by their numbers.
+using SortedNames = std::function<std::string_view(int64_t)>;
+
+// Whether a file of the name may say something about records: train.csv, labels.mat, not README.
+bool may_be_annotations(std::string_view name);
+
+// Adds a file of the folder, whose path from the root is `folder`, to what is not read.
+// REQUIRES: may_be_annotations(name).
+void add_unread(std::string_view folder, std::string_view name, int64_t count,
+                const SortedNames& pictures, UnreadFiles& out);
+
+// Counts the pictures of a folder that are named as masks of others in it.
+void count_masks(std::string_view folder, int64_t count, const SortedNames& pictures,
+                 UnreadFiles& out);
+
+}  // namespace headrace
