@@ -154,7 +154,7 @@ def test_errors_can_be_pickled(damaged: Path) -> None:
 
 def test_every_code_explains_itself() -> None:
     for code, record in _core.error_codes().items():
-        assert code.startswith("HR0") and len(code) == 6
+        assert code.startswith("HR") and len(code) == 6
         assert record["title"] and len(record["explanation"]) > 40, code
 
 

@@ -110,3 +110,30 @@ def test_splits_name_their_annotations(tmp_path: Path) -> None:
     files = {"train/1.png": PNG, "test/2.png": PNG, "labels.csv": b"id,age,x\n1,2,3\n"}
     advice = 'hr.open("ROOT/labels.csv", root="ROOT/train")'
     assert advice in refusal(folder_of(tmp_path / "competition", files))
+
+
+@pytest.mark.parametrize(
+    ("table", "fields"),
+    [
+        ("id,breed\nab,pug\ncd,husky\n", ["image", "label"]),
+        ("image_id,rust,scab\nab,0,1\ncd,1,0\n", ["image", "rust", "scab"]),
+        ("file,x,y\nab.png,0,1\ncd.png,1,0\n", ["image", "x", "y"]),
+    ],
+)
+def test_ids_of_a_table_are_files_of_its_root(
+    tmp_path: Path, table: str, fields: list[str]
+) -> None:
+    root = folder_of(tmp_path, {"train/ab.png": PNG, "train/cd.png": PNG, "train.csv": table})
+    with pytest.raises(hr.ConfigError, match="HR1402") as error:
+        hr.open(root / "train.csv")
+    assert f'hr.open("{root}/train.csv", root="{root}/train")' in str(error.value)
+    source = hr.open(root / "train.csv", root=root / "train")
+    assert (len(source), [name for name in source[0] if name != "key"]) == (2, fields)
+    assert source[1]["image"].shape == (3, 4, 4) and source.key(1).endswith("train/cd.png")
+    assert "label" not in fields or (source.classes, source[0]["label"]) == (["husky", "pug"], 1)
+
+
+def test_an_id_with_two_files_is_refused(tmp_path: Path) -> None:
+    files = {"1.png": PNG, "1.jpg": PNG, "list.csv": "id,kind\n1,pug\n"}
+    with pytest.raises(hr.ConfigError, match=r"'\.jpg' and '\.png'"):
+        hr.open(folder_of(tmp_path, files) / "list.csv")

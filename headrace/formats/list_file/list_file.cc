@@ -12,6 +12,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/manifest/manifest_table.h"
 #include "headrace/sources/classes.h"
@@ -99,8 +100,9 @@ Separator separator_of(std::string_view line, bool csv) {
 
 // A header as spreadsheets write it: "path,label".
 bool names_columns(const Line& line) {
-  return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() &&
-         line.path.find('.') == std::string_view::npos;
+  if (line.path.find('.') != std::string_view::npos) return false;
+  return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() ||
+         (is_heading_of_files(line.path) && !line.label.empty() && !integer_in(line.label));
 }
 
 // Whether only the second line has a path as files of media have, and the first has no number for
@@ -270,13 +272,14 @@ FieldKind kind_of(const NameList& paths) { return kind_by_suffix(paths[0]); }
 
 class ListFileSource final : public LabeledFiles {
  public:
-  ListFileSource(std::string file, NameList paths, std::optional<Labels> labels)
-      : LabeledFiles(labels.has_value(), kind_of(paths)),
+  ListFileSource(std::string file, std::string folder, std::string suffix, NameList paths,
+                 std::optional<Labels> labels)
+      : LabeledFiles(labels.has_value(), suffix.empty() ? kind_of(paths) : kind_by_suffix(suffix)),
         file_(std::move(file)),
+        folder_(std::move(folder)),
+        suffix_(std::move(suffix)),
         paths_(std::move(paths)) {
     if (labels) labels_ = std::move(*labels);
-    const size_t slash = file_.rfind('/');
-    if (slash != std::string::npos) folder_ = file_.substr(0, slash + 1);
     paths_.shrink();
     Fingerprint print;
     print.add("list");
@@ -295,6 +298,7 @@ class ListFileSource final : public LabeledFiles {
     if (const int64_t count = labels_.classes.size(); count > 0) {
       out += ", " + counted(count, "class", "classes");
     }
+    if (!suffix_.empty()) out += ", files " + suffix_;
     return out + ")";
   }
 
@@ -304,11 +308,13 @@ class ListFileSource final : public LabeledFiles {
     out.clear();
     if (!path.starts_with('/')) out = folder_;
     out += path;
+    out += suffix_;
   }
   int64_t label_of(int64_t index) const override { return labels_.numbers[index]; }
 
   std::string file_;
-  std::string folder_;  // of the list, with its slash; empty: the current one
+  std::string folder_;  // of the paths, with its slash; empty: the current one
+  std::string suffix_;  // that the paths lack
   NameList paths_;      // as written
   Labels labels_;
   uint64_t fingerprint_ = 0;
@@ -347,7 +353,10 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
   } else if (given) {
     bad_line(path, list.lines[0], "no label, and classes= is given", "add labels to the lines");
   }
-  return std::make_shared<ListFileSource>(path, std::move(list.paths), std::move(labels));
+  std::string folder = folder_of_paths(path, arguments);
+  std::string suffix = suffix_of_records(path, folder, list.paths);
+  return std::make_shared<ListFileSource>(path, std::move(folder), std::move(suffix),
+                                          std::move(list.paths), std::move(labels));
 }
 
 const FormatRecord kListFile{
@@ -355,9 +364,10 @@ const FormatRecord kListFile{
     .doc =
         "A text file (.txt, .csv, .lst) with one picture a line: its path, relative to the "
         "list's folder, and its label, an integer or a name (names are sorted into classes). "
+        "Names without a suffix are looked for with that of the folder's files. "
         "Separated by a comma, a tab or blanks. Fields: image, label.",
     .example = "hr.open(\"train.txt\")",
-    .params = {classes_param()},
+    .params = {root_param(), classes_param()},
     .recognizes = is_list_file,
     .open = open_list_file};
 const Register<FormatRecord> registered_list_file_format(kListFile);

@@ -10,6 +10,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/manifest/manifest_columns.h"
 #include "headrace/formats/manifest/manifest_table.h"
@@ -102,7 +104,7 @@ class ManifestSource final : public Source {
  private:
   std::string path_of(const ManifestField& field, int64_t index) const {
     const std::string_view path = field.names[index];
-    return path.starts_with('/') ? std::string(path) : folder_ + std::string(path);
+    return (path.starts_with('/') ? "" : folder_) + std::string(path) + field.suffix;
   }
 
   void read_field(size_t at, int64_t record, RecordData& out) const {
@@ -163,14 +165,19 @@ bool is_manifest(const std::string& path) {
   return json ? is_json_lines(head) : looks_like_csv_manifest(head);
 }
 
-std::string folder_of(const std::string& path, const Arguments& arguments) {
-  if (arguments.is_none("root")) {
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+// The column of ids, where no column has paths: its first values are files in `folder`, but for
+// their suffix. Nothing where there is none.
+std::optional<std::string> column_of_ids(const std::string& path, const std::string& folder,
+                                         const ManifestTable& table) {
+  for (const ManifestColumn& column : table.columns) {
+    if (column.values.size() > 0 && has_media_suffix(column.values[0])) return {};
   }
-  std::string root = arguments.text("root");
-  if (!root.empty() && !root.ends_with('/')) root += '/';
-  return root;
+  for (const ManifestColumn& column : table.columns) {
+    if (!is_heading_of_files(column.name)) continue;
+    if (has_picture_suffix("x" + suffix_of_records(path, folder, column.values)))
+      return column.name;
+  }
+  return {};
 }
 
 SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
@@ -194,10 +201,14 @@ SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
   ManifestTable table = is_json_lines({reinterpret_cast<const char*>(first.data()), *count})
                             ? read_json_lines(*file, options.fill_missing, progress)
                             : read_csv(*file, progress);
+  const std::string folder = folder_of_paths(path, arguments);
+  if (!options.image) options.image = column_of_ids(path, folder, table);
   const auto size = static_cast<int64_t>(table.lines.size());
   std::vector<ManifestField> fields = fields_of(std::move(table), std::move(options), *file);
-  return std::make_shared<ManifestSource>(path, folder_of(path, arguments), std::move(fields),
-                                          size);
+  for (ManifestField& field : fields) {
+    if (field.form == Form::kFile) field.suffix = suffix_of_records(path, folder, field.names);
+  }
+  return std::make_shared<ManifestSource>(path, folder, std::move(fields), size);
 }
 
 const FormatRecord kManifest{
@@ -208,10 +219,7 @@ const FormatRecord kManifest{
         "their names), a column named label, class or alike the field label; the others are int64, "
         "float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
-    .params = {{.name = "root",
-                .type = ParamType::kString,
-                .doc = "The folder that paths are relative to. None: the manifest's own.",
-                .decides = Decides::kPlace},
+    .params = {root_param(),
                {.name = "image",
                 .type = ParamType::kString,
                 .doc = "The column of paths. None: the first whose values all end as pictures do."},

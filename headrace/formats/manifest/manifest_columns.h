@@ -27,6 +27,7 @@ struct ManifestField {
   Field field;
   Form form = Form::kText;
   NameList names;                 // kFile: paths as written; kText
+  std::string suffix;             // kFile: that the paths lack
   std::vector<int64_t> integers;  // kInteger
   std::vector<uint8_t> numbers;   // kNumber: elements of field.dtype
   ClassList classes;              // of a label with names
