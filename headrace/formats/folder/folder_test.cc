@@ -207,7 +207,7 @@ TEST_F(Folder, AClassWithoutPicturesIsRefusedUnlessItIsMeant) {
 TEST_F(Folder, OfPicturesBesideCocosAnnotationsNamesTheFileToOpen) {
   data.write("images2017/1.jpg", "");
   data.write("annotations/instances.json", R"({"images": [{"file_name": "1.jpg"}]})");
-  EXPECT_EQ(refusal().code->id, "HR1401");
+  EXPECT_EQ(refusal().code->id, "HR0419");
   EXPECT_NE(refusal().hint.find("/annotations/instances.json\", images=\"" + (data / "images2017")),
             std::string::npos);
 }

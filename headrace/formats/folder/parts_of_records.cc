@@ -87,6 +87,19 @@ bool holds_texts(const std::string& folder, int depth = 0) {
   return false;
 }
 
+// The first JSON file of the folder, by name; empty where there is none.
+std::string json_in(const std::string& folder) {
+  constexpr size_t kSome = 64;
+  std::string first;
+  const auto entries = folder_entries(folder, kSome);
+  if (!entries) return first;
+  for (const FolderEntry& entry : *entries) {
+    if (entry.is_folder || !has_suffix(entry.name, ".json")) continue;
+    if (first.empty() || entry.name < first) first = entry.name;
+  }
+  return first.empty() ? first : joined(folder, first);
+}
+
 }  // namespace
 
 std::string yolo_advice() {
@@ -98,11 +111,15 @@ void refuse_parts_of_records(const std::string& root, const std::vector<std::str
   const std::optional<Parts> parts = parts_among(folders);
   if (!parts) return;
   const std::string first = joined(root, parts->pictures), second = joined(root, parts->targets);
+  const std::string json = json_in(second);
   raise(kParts,
         "\"" + parts->pictures + "\" and \"" + parts->targets + "\" in " + root + " are no classes",
-        holds_texts(second) ? yolo_advice()
-                            : "hr.join(hr.open(\"" + first + "\"), hr.open(\"" + second +
-                                  "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})");
+        !json.empty()
+            ? "if its annotations are COCO's: hr.open(\"" + json + "\", images=\"" + first + "\")"
+        : holds_texts(second)
+            ? yolo_advice()
+            : "hr.join(hr.open(\"" + first + "\"), hr.open(\"" + second +
+                  "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})");
 }
 
 }  // namespace headrace
