@@ -455,6 +455,7 @@ def test_what_a_step_in_python_costs_is_in_the_report() -> None:
     )
     (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
     assert re.fullmatch(r"[\d.e-]+ ms of CPU per record: at most some [\d,]+ .*", part.cost)
+    assert "hardly faster than a DataLoader with num_workers=0" in part.cost
     assert "hr.records(image=paths, label=labels)" in part.way
     (part,) = translated(DataLoader(WithBoxes(), batch_size=4)).report.python
     assert part.way.startswith('hr.Loader(hr.coco("instances.json")')
