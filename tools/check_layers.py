@@ -29,7 +29,8 @@ from python_layers import check_package
 # Each may include those before it. loader.h stands at the top of headrace/, its parts in loader/.
 LAYERS = (
     "base", "device", "storage", "kernels", "codecs", "image", "fields", "sources", "formats",
-    "ops", "sampling", "pipeline", "executor", "delivery", "loader", "bindings",
+    "ops", "sampling", "pipeline", "finish", "executor", "delivery", "loader",
+    "bindings",
 )  # fmt: skip
 FRAMEWORKS = {
     "albumentations", "jax", "jaxlib", "matplotlib", "mxnet", "paddle", "ray", "tensorflow",

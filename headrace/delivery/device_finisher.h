@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unfinished rows (executor/unfinished_rows.h) on a device: their bytes are copied to scratch
+// Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch
 // memory, and what makes finished rows of them runs on a stream of its own, so that the next bytes
 // cross meanwhile.
 //
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headrace/delivery/device_ring.h"
-#include "headrace/executor/unfinished_rows.h"
+#include "headrace/finish/unfinished_rows.h"
 
 namespace headrace {
 

@@ -12,7 +12,7 @@
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/executor/slots.h"
-#include "headrace/executor/unfinished_pictures.h"
+#include "headrace/finish/unfinished_pictures.h"
 
 namespace headrace {
 namespace {

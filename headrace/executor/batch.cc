@@ -54,12 +54,6 @@ const BatchField& Batch::operator[](std::string_view name) const {
   raise(kNoSuchField, "the batch has no field \"" + std::string(name) + "\"");
 }
 
-size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left) {
-  if (left.decodes(number)) return CodedRows::slot_row_bytes(output.state.shape, left.coded_row);
-  return left.finishes(number) ? size_t(element_count(output.state.shape))
-                               : output.bytes_per_record;
-}
-
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                            BatchRange range, int64_t epoch_size, const Memory& memory,
                            const OnDevice& on_device, ForeseenRows foreseen)

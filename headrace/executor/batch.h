@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/executor/left_to_device.h"
+#include "headrace/finish/left_to_device.h"
 #include "headrace/executor/ragged.h"
-#include "headrace/executor/unfinished_pictures.h"
+#include "headrace/finish/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sources/source.h"
@@ -80,9 +80,6 @@ TensorView clip_view(const Output& output, void* data, const Shape& shape, Memor
 Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
 // HR0741.
 Error shape_differs(std::string what);
-
-// Bytes of a record in the slot.
-size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left);
 
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {

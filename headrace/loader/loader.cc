@@ -10,8 +10,8 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
-#include "headrace/executor/coded_rows.h"
-#include "headrace/executor/coded_share.h"
+#include "headrace/finish/coded_rows.h"
+#include "headrace/finish/coded_share.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/loader/position.h"
 #include "headrace/loader/read_path.h"

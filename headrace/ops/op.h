@@ -27,7 +27,7 @@ namespace headrace {
 struct RowMix;  // kernels/batch/mix_rows.h
 
 // What a step comes to in the pass that a device makes of pictures whose bytes have crossed: see
-// T.ToDevice and executor/finish_choice.h.
+// T.ToDevice and finish/finish_choice.h.
 enum class DevicePart : uint8_t {
   kNone,     // nothing: a thread does it, on pixels
   kFlip,     // left to right

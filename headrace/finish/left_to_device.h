@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/pipeline/plan.h"
+
 namespace headrace {
 
 // Where the rows of an output are finished. kMostlyDevice: some may have to be rendered as they are
@@ -25,5 +27,8 @@ struct LeftToDevice {
   bool decodes(size_t output) const { return output < decoded.size() && decoded[output]; }
   bool decodes_any() const { return std::ranges::find(decoded, true) != decoded.end(); }
 };
+
+// Bytes of a record in the slot; `number`: the output's.
+size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left);
 
 }  // namespace headrace

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "headrace/executor/coded_rows_test_device.h"
+#include "headrace/finish/coded_rows_test_device.h"
 #include "headrace/image/recipe_test_pictures.h"
 
 namespace headrace::coded_rows_test {

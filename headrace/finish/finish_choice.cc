@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/finish_choice.h"
+#include "headrace/finish/finish_choice.h"
 
 #include <algorithm>
 
-#include "headrace/executor/batch.h"
 #include "headrace/kernels/batch/picture_batch.h"
 
 namespace headrace {
 namespace {
 
-const ErrorCode kNotThere{
+const ErrorCode kNothingToFinish{
     "HR0716", ErrorKind::kConfig, "nothing that a device can finish",
     "finish=\"device\" and T.ToDevice() leave the map of values (ToDtype, Normalize), the last "
     "flip, tables, an erased rectangle, layout and dtype of pictures, MixUp and CutMix to the device "
@@ -106,7 +105,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     }
     if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
       why_not = step + " stands in the way";
-      if (asked) raise(kNotThere, why_not + " of ToDevice()", "the list without it");
+      if (asked) raise(kNothingToFinish, why_not + " of ToDevice()", "the list without it");
       continue;
     }
     there[i] = place_of(plan, output.field);
@@ -117,7 +116,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
                 " a record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {
-    raise(kNotThere, why_not, "finish=\"auto\", or the step elsewhere");
+    raise(kNothingToFinish, why_not, "finish=\"auto\", or the step elsewhere");
   }
   if (out.text.empty()) return {{}, "host: " + why_not};
   out.there = std::move(there);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/unfinished_pictures.h"
+#include "headrace/finish/unfinished_pictures.h"
 
 #include <algorithm>
 #include <cstring>

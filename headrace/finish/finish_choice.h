@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/executor/batch.h"
+#include "headrace/finish/left_to_device.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headrace/device/device.h"
-#include "headrace/executor/finish_choice.h"
+#include "headrace/finish/finish_choice.h"
 
 namespace headrace {
 

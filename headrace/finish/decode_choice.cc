@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/decode_choice.h"
+#include "headrace/finish/decode_choice.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 // and what it takes from the model.
 constexpr int kFewThreads = 2;
 
-const ErrorCode kNotThere{
+const ErrorCode kNothingToDecode{
     "HR0717", ErrorKind::kConfig, "nothing that a device can decode",
     "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are known (headrace index, "
     "index=\"auto\", or a dense pack) to the device that batches are copied to, with one resize and "
@@ -30,7 +30,7 @@ std::string in_the_way(const DecodeQuestion& question) {
 
 DecodeChoice on_cpu(const DecodeQuestion& question, const std::string& why) {
   if (question.use == DecodeUse::kDevice) {
-    raise(kNotThere, why, "decode=\"auto\", or what is in the way changed");
+    raise(kNothingToDecode, why, "decode=\"auto\", or what is in the way changed");
   }
   return {false, "cpu: " + why};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/coded_share.h"
+#include "headrace/finish/coded_share.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "headrace/executor/coded_rows.h"
+#include "headrace/finish/coded_rows.h"
 
 namespace headrace {
 namespace {

@@ -6,8 +6,8 @@
 #include "headrace/base/allocations_test_hook.h"
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
-#include "headrace/executor/coded_rows.h"
-#include "headrace/executor/coded_rows_test_files.h"
+#include "headrace/finish/coded_rows.h"
+#include "headrace/finish/coded_rows_test_files.h"
 
 namespace {
 

@@ -22,8 +22,8 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
-#include "headrace/executor/coded_rows.h"
-#include "headrace/executor/unfinished_rows.h"
+#include "headrace/finish/coded_rows.h"
+#include "headrace/finish/unfinished_rows.h"
 #include "headrace/image/recipe_edit.h"
 #include "headrace/image/render.h"
 #include "headrace/kernels/batch/compose_tables.h"

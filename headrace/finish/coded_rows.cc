@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/coded_rows.h"
+#include "headrace/finish/coded_rows.h"
 
 #include <algorithm>
 #include <cstring>

@@ -9,7 +9,7 @@
 
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/device/host_device.h"
-#include "headrace/executor/coded_rows_test_device.h"
+#include "headrace/finish/coded_rows_test_device.h"
 #include "headrace/image/render.h"
 
 using namespace headrace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/coded_rows.h"
+#include "headrace/finish/coded_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
-#include "headrace/executor/coded_rows_test_files.h"
+#include "headrace/finish/coded_rows_test_files.h"
 
 namespace headrace::coded_rows_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "headrace/executor/coded_rows.h"
+#include "headrace/finish/coded_rows.h"
 
 namespace headrace::coded_rows_test {
 

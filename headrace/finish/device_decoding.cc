@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/device_decoding.h"
+#include "headrace/finish/device_decoding.h"
 
 namespace headrace {
 

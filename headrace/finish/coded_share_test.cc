@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/coded_share.h"
+#include "headrace/finish/coded_share.h"
 
 #include <gtest/gtest.h>
 
-#include "headrace/executor/coded_rows.h"
+#include "headrace/finish/coded_rows.h"
 
 namespace headrace {
 namespace {

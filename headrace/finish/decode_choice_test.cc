@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/decode_choice.h"
+#include "headrace/finish/decode_choice.h"
 
 #include <gtest/gtest.h>
 
