@@ -9,7 +9,7 @@
 #include "bindings/closing.h"
 #include "bindings/loader_handle.h"
 #include "bindings/python_step.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 #include "headrace/fields/kind.h"
 #include "headrace/loader/options.h"
 

@@ -15,7 +15,7 @@
 #include "bindings/loader_handle.h"
 #include "headrace/base/clock.h"
 #include "headrace/device/simulated_device.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 #include "headrace/loader/loader_feed.h"
 
 namespace headrace::python {

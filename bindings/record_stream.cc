@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "bindings/bindings.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace::python {
 namespace {

@@ -26,7 +26,7 @@
 #include "headrace/delivery/residence.h"
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
-#include "headrace/executor/batch.h"
+#include "headrace/executor/batch/batch.h"
 #include "headrace/finish/decode_choice.h"
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/finish_choice.h"

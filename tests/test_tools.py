@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -315,3 +317,26 @@ def test_the_tally_says_nothing_of_skips_when_there_are_none(tmp_path: Path) -> 
     write(tmp_path, "steps.txt", "step 0 format\n")
     code, out = run("tally.py", tmp_path)
     assert (code, out.splitlines()[-1]) == (0, "1 passed, 0 failed")
+
+
+def outer_choices(pattern: str) -> list[str]:
+    """The parts of `a|b(c|d)|e` that stand outside of parentheses."""
+    parts, depth = [""], 0
+    for sign in pattern:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
+def test_each_folder_that_a_preset_tests_has_tests() -> None:
+    root = TOOLS.parent
+    presets = json.loads((root / "CMakePresets.json").read_text())["configurePresets"]
+    engine = root / "headrace"
+    tests = [str(path.relative_to(engine)) for path in engine.rglob("*_test.cc")]
+    for preset in presets:
+        chosen = preset.get("cacheVariables", {}).get("HEADRACE_TESTS_IN", "")
+        for part in outer_choices(chosen) if chosen else []:
+            assert any(re.match(part, test) for test in tests), f"{preset['name']}: {part}"

@@ -11,7 +11,7 @@
 
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
-#include "headrace/executor/slots.h"
+#include "headrace/executor/memory/slots.h"
 #include "headrace/finish/unfinished_pictures.h"
 
 namespace headrace {

@@ -29,9 +29,10 @@
 #include "headrace/base/mutex.h"
 #include "headrace/delivery/device_steps.h"
 #include "headrace/delivery/resident_field.h"
-#include "headrace/executor/slots.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/memory/slots.h"
+#include "headrace/executor/threads/thread_pool.h"
 #include "headrace/kernels/batch/edit_on_host.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/delivery/prefetcher.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
 

@@ -32,7 +32,7 @@ bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads
   try {
     divide_memory(limit - std::min(limit, taken),
                   batch_bytes(*asked.plan, asked.layout->rank_batch()), asked.threads, reads_ahead,
-                  delivers_lists(*asked.plan));
+                  asked.plan->delivers_lists());
   } catch (const Exception& exception) {
     why = exception.error().what;
     return false;

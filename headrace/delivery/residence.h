@@ -20,6 +20,7 @@
 #include "headrace/delivery/resident_set.h"
 #include "headrace/delivery/resident_source.h"
 #include "headrace/pipeline/split_pipeline.h"
+#include "headrace/sampling/batch_layout.h"
 
 namespace headrace {
 

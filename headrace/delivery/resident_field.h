@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "headrace/delivery/resident_pictures.h"
-#include "headrace/executor/batch.h"
+#include "headrace/executor/batch/batch.h"
+#include "headrace/pipeline/plan.h"
 
 namespace headrace {
 

@@ -25,6 +25,7 @@
 #include "headrace/delivery/staging.h"
 #include "headrace/kernels/batch/resize_batch.h"
 #include "headrace/kernels/batch/row_choice.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {

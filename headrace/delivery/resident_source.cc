@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "headrace/executor/engine.h"
-#include "headrace/executor/slots.h"
+#include "headrace/executor/memory/slots.h"
 
 namespace headrace {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "headrace/delivery/resident_pictures.h"
-#include "headrace/executor/batch.h"
+#include "headrace/executor/batch/batch.h"
 #include "headrace/sources/source_around.h"
 
 namespace headrace {

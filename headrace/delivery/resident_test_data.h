@@ -11,6 +11,7 @@
 
 #include "headrace/delivery/device_ring.h"
 #include "headrace/delivery/resident_field.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {

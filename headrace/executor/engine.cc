@@ -23,11 +23,6 @@ constexpr int kLeastShare = 8;
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
 
-bool any_python_step(const Plan& plan) {
-  return std::any_of(plan.steps().begin(), plan.steps().end(),
-                     [](const Step& step) { return step.kind == Step::Kind::kPython; });
-}
-
 StageSeconds operator-(const StageSeconds& a, const StageSeconds& b) {
   return {a.read - b.read,         a.entropy - b.entropy, a.transform - b.transform,
           a.resample - b.resample, a.store - b.store,     a.python - b.python};
@@ -44,23 +39,13 @@ void add(StageSeconds& to, const StageSeconds& more) {
 
 }  // namespace
 
-bool delivers_lists(const Plan& plan) {
-  return std::any_of(plan.outputs().begin(), plan.outputs().end(), [](const Output& output) {
-    return output.as_list && output.origin != OutputOrigin::kKey;
-  });
-}
-
-bool assembles(const Plan& plan) {
-  return std::ranges::any_of(plan.outputs(), &Output::is_assembled);
-}
-
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
-      has_python_steps_(any_python_step(*options_.plan)),
-      has_lists_(delivers_lists(*options_.plan)),
-      assembles_(assembles(*options_.plan)),
+      has_python_steps_(options_.plan->has_python_steps()),
+      has_lists_(options_.plan->delivers_lists()),
+      assembles_(options_.plan->assembles()),
       partners_(options_.plan->partners()),
-      pixels_(pixels_between(*options_.plan)),
+      pixels_(intermediate_memory(*options_.plan)),
       bad_records_(bad_records),
       shares_(with_kept_frames(
           with_near_partners(

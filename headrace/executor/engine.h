@@ -24,84 +24,20 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/executor/bad_records.h"
-#include "headrace/executor/batch.h"
-#include "headrace/executor/kept_partners.h"
-#include "headrace/executor/memory_gate.h"
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/foreseen_rows.h"
+#include "headrace/executor/memory/intermediate.h"
+#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/memory/memory_gate.h"
+#include "headrace/executor/memory/memory_shares.h"
+#include "headrace/executor/memory/slots.h"
+#include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_run.h"
-#include "headrace/executor/slots.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sources/sound_forms.h"
 
 namespace headrace {
-
-// How the memory limit is divided; see Note [Why the memory limit cannot deadlock].
-struct MemoryShares {
-  size_t slots = 0;  // depth * bytes of a batch
-  size_t read_ahead = 0;
-  size_t threads = 0;  // what every worker keeps between records
-  size_t records = 0;  // the memory gate
-  size_t kept = 0;     // near partners
-  size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
-  size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
-  // What one record may need there, and what its file may have: the same for every number of
-  // threads.
-  size_t largest_record = 0, largest_file = SIZE_MAX;
-  size_t largest_listed = SIZE_MAX;  // of a picture in a list, likewise
-  int depth = 0;                     // buffers in each ring
-  // Of `threads`, for one worker's Renderer.
-  size_t renderer_bytes = 0;
-};
-// Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
-// finishes it, where a device does that; which records are too large is the same for both.
-MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists = false, std::optional<size_t> host_bytes = {});
-
-// The same with a share for near partners, out of what records do not need one by one.
-MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
-// The same, where the plan takes clips of videos, with more that a worker keeps between records:
-// the memory of a clip's frames is used again by the next one, out of what records do not need one
-// by one.
-MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
-
-// Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
-size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left = {});
-// Whether a field is delivered as a list of values of any size, or made of one.
-bool delivers_lists(const Plan& plan);
-bool assembles(const Plan& plan);
-
-// What pictures hold that must have pixels before they are written: at a Python step, or where a
-// step does not fit the recipe. Then a record asks for its memory as soon as its header is read.
-struct PixelsBetween {
-  bool any = false;
-  size_t largest = 0;            // bytes, where the size is known
-  size_t open_factor = 0;        // bytes a sample, where the size is the record's own
-  size_t scratch_per_pixel = 0;  // of the step that holds most beside
-  size_t known_pixels = 0;       // of the largest picture whose size is known
-  std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
-  // Of sounds that must have samples before they are written: bytes of the longest whose length is
-  // known, and whether there are others.
-  size_t largest_sound = 0;
-  bool open_sounds = false;
-  // By field: pictures that are kept of a video; and how many of all such have pixels in between.
-  std::vector<size_t> kept_of_video = {};
-  bool clips_cross = false;  // to Python
-  size_t kept_with_pixels = 0;
-  // By field: how often the sound of its time is taken, and seconds of it; -1: of the whole video.
-  struct SoundOfVideo {
-    int64_t times = 0;
-    double seconds = 0;
-  };
-  std::vector<SoundOfVideo> sound_of_video = {};
-  size_t bytes_of(const Recipe& picture) const;
-  size_t bytes_of_pictures(Size size, int channels) const;
-  size_t bytes_of(const Video& video, size_t field) const;
-  size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
-  // What a step holds beside the picture and its outcome.
-  size_t scratch_bytes(const Recipe& picture) const;
-};
-PixelsBetween pixels_between(const Plan& plan);
 
 struct EngineOptions {
   SourcePtr source;
@@ -189,7 +125,6 @@ class Engine final : public PoolClient {
   // Opening (engine_open_batch.cc).
   bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_batch() REQUIRES_LOCK(mutex_);
-  void foresee(BatchRange range) REQUIRES_LOCK(mutex_);
 
   // Assembly (engine_assembly.cc).
   bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
@@ -274,7 +209,7 @@ class Engine final : public PoolClient {
   const EngineOptions options_;
   const bool has_python_steps_, has_lists_, assembles_;
   const int partners_;  // of each record
-  const PixelsBetween pixels_;
+  const IntermediateMemory pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;
   MemoryGate gate_;
@@ -295,15 +230,13 @@ class Engine final : public PoolClient {
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
-  bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside next()
-  bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // more than one batch when it came last
-  int64_t epoch_ GUARDED_BY(mutex_) = -2;           // none yet, nor the one after it
-  int64_t next_open_ GUARDED_BY(mutex_) = 0;        // batch to open next
-  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;    // of its first row
-  // Of its ragged fields, once it is known, with the bytes of their tensors.
-  std::optional<ForeseenRows> foreseen_ GUARDED_BY(mutex_);
-  size_t foreseen_bytes_ GUARDED_BY(mutex_) = 0;
-  int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;        // inside next()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;        // more than one batch when it came last
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;                 // none yet, nor the one after it
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;              // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;          // of its first row
+  std::optional<Foresight> foreseen_ GUARDED_BY(mutex_);  // of its ragged fields, once known
+  int64_t delivered_records_ GUARDED_BY(mutex_) = 0;      // of the epoch, all ranks; for the budget
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
   size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;                        // of open_

@@ -12,10 +12,10 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/executor/batch.h"
-#include "headrace/executor/kept_partners.h"
-#include "headrace/executor/memory_gate.h"
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/memory/memory_gate.h"
+#include "headrace/executor/reading/read_ahead.h"
 
 namespace headrace {
 

@@ -104,27 +104,28 @@ class Loader::Impl {
             "a smaller batch_size, or last_batch=\"keep\"");
     }
     decode_ = choose_decode(decode_question(*source), finish_);
-    EngineOptions engine{path_.source(),
-                         plan_,
-                         sampler_,
-                         layout_,
-                         options().seed,
-                         options().threads,
-                         options().python_workers,
-                         options().on_error,
-                         options().memory_limit - path_.cache_bytes(),
-                         options().warn,
-                         options().device,
-                         options().patience_seconds,
-                         {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
-                         decoding_,
-                         known_sound_forms(*source)};
+    EngineOptions engine{
+        .source = path_.source(),
+        .plan = plan_,
+        .sampler = sampler_,
+        .layout = layout_,
+        .seed = options().seed,
+        .threads = options().threads,
+        .python_workers = options().python_workers,
+        .on_error = options().on_error,
+        .memory_limit = options().memory_limit - path_.cache_bytes(),
+        .warn = options().warn,
+        .device = options().device,
+        .patience_seconds = options().patience_seconds,
+        .left = {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
+        .decoding = decoding_,
+        .sounds = known_sound_forms(*source)};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const LeftToDevice& left) {
       divide_memory(engine.memory_limit - residence->bytes(),
                     batch_bytes(*plan_, layout_.rank_batch(), left), options().threads,
-                    path_.source()->read_style() != ReadStyle::kMemory, delivers_lists(*plan_),
+                    path_.source()->read_style() != ReadStyle::kMemory, plan_->delivers_lists(),
                     batch_bytes(*plan_, layout_.rank_batch()));
     };
     const auto fits = [&](const LeftToDevice& left) {

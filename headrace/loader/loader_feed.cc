@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/ragged.h"
+#include "headrace/executor/batch/ragged.h"
 
 namespace headrace {
 namespace {

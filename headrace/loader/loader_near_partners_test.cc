@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "headrace/executor/kept_partners.h"
+#include "headrace/executor/memory/kept_partners.h"
 #include "headrace/loader/loader_test_walls.h"
 
 namespace headrace::scopes_test {

@@ -15,9 +15,9 @@
 #include <numeric>
 
 #include "headrace/base/allocations_test_hook.h"
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_stream.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 #include "headrace/loader/loader_test_numbers.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/python_function.h"

@@ -160,7 +160,7 @@ class Op {
 // A sound's header says how long it is, and what steps make of a length is arithmetic on it and on
 // the draws of its position. So where the lengths of a source's sounds are known, a batch of sounds
 // that differ knows its tensor before a row is read, and rows are written where they will lie
-// (executor/engine_open_batch.cc). What is foreseen need not come true: a file may have changed, a
+// (executor/batch/foreseen_rows.h). What is foreseen need not come true: a file may have changed, a
 // record be bad. Then its values are copied to where they belong, as those are of which nothing
 // was known, and nobody can tell which way a batch was made.
 
@@ -184,8 +184,9 @@ class Op {
 // A step may draw its partners from so many positions, of which the record's own is the last, and
 // at the begin of an epoch from the first ones. That is still a function of the position alone.
 // Each record is then prepared once, as a row's own or as a partner, whichever comes first, and
-// kept in a share of the memory (executor/kept_partners.h) for those that draw it afterwards. What
-// is not there, after a resume or where a rank has other slices, is read and prepared again.
+// kept in a share of the memory (executor/memory/kept_partners.h) for those that draw it
+// afterwards. What is not there, after a resume or where a rank has other slices, is read and
+// prepared again.
 
 // Note [Groups of positions]
 // A batch step (mixing, pasting from row to row) works on rows of the filled slot, in groups: group

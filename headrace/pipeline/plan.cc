@@ -126,6 +126,19 @@ Error Plan::in_step(int at, Error error) const {
   return error;
 }
 
+bool Plan::has_python_steps() const {
+  return std::ranges::any_of(steps_,
+                             [](const Step& step) { return step.kind == Step::Kind::kPython; });
+}
+
+bool Plan::delivers_lists() const {
+  return std::ranges::any_of(outputs_, [](const Output& output) {
+    return output.as_list && output.origin != OutputOrigin::kKey;
+  });
+}
+
+bool Plan::assembles() const { return std::ranges::any_of(outputs_, &Output::is_assembled); }
+
 int64_t Plan::partners_within() const {
   return partner_step_ < 0 ? 0 : steps_[partner_step_].op->near_partners().within;
 }

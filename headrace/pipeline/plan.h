@@ -164,6 +164,11 @@ class Plan {
     const auto found = device_points_.find(field);
     return found == device_points_.end() ? nullptr : &found->second;
   }
+  bool has_python_steps() const;
+  // Whether a field is delivered as a list of values of any size, or as a tensor that is made of
+  // one.
+  bool delivers_lists() const;
+  bool assembles() const;
   const PlanOptions& options() const { return options_; }
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
   std::vector<int> passes() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

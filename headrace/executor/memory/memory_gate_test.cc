@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/memory_gate.h"
+#include "headrace/executor/memory/memory_gate.h"
 
 #include <gtest/gtest.h>
 

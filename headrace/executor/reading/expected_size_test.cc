@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/expected_size.h"
+#include "headrace/executor/reading/expected_size.h"
 
 #include <gtest/gtest.h>
 

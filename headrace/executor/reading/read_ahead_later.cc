@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/read_ahead_parts.h"
+#include "headrace/executor/reading/read_ahead_parts.h"
 
 namespace headrace {
 namespace {

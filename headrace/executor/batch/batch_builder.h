@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A filled slot, and the builder that fills it row by row.
+// Fills a slot row by row, and makes a batch of it.
 #pragma once
 
 #include <cstdint>
@@ -12,43 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/ragged.h"
 #include "headrace/finish/left_to_device.h"
-#include "headrace/executor/ragged.h"
 #include "headrace/finish/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
-
-// One field of a batch. Copies share the memory; it returns to its slot with the last copy.
-struct BatchField {
-  std::string name;
-  TensorView view;  // (B, ...) as it is delivered; unused where `is_list`
-  // Where a device finishes it: then the view's data are the slot's bytes, and its dense_bytes()
-  // those of what will be made of them. shared: with whoever copies it, until that is done.
-  std::shared_ptr<const UnfinishedRows> unfinished = {};
-  bool is_list = false;  // text, bytes, keys, ragged tensors that stay apart
-  bool is_text = false, is_bytes = false;
-  bool is_pinned = false;            // a device copies from it by itself
-  bool is_on_device = false;         // then the lease is a DeviceLease (delivery/)
-  std::vector<std::string> strings;  // text, bytes, keys
-  std::vector<TensorView> items;     // ragged tensors
-  std::vector<int64_t> starts;       // of packed rows, by record, and where the last one ends
-  size_t packed_axis = 0;            // along which they lie
-  bool is_offsets = false;           // `view` is these numbers
-  std::shared_ptr<void> lease;       // shared: views of the field outlive the batch
-};
-
-struct Batch {
-  int64_t epoch = 0, index = 0;  // number of the global batch in the epoch
-  int64_t size = 0;              // records of this rank
-  std::vector<BatchField> fields;
-  // Of a pipeline that mixes rows: where groups begin. What goes to several devices is divided
-  // there alone. Empty: anywhere.
-  std::vector<int64_t> group_begins = {};
-  const BatchField& operator[](std::string_view name) const;  // throws Exception HR0740
-};
 
 // One record that is ready to be written, and the row where it goes.
 struct RowSource {
@@ -136,7 +108,7 @@ class BatchBuilder {
   // picture: its number in the batch.
   static bool set_target(FieldMemory& field, int64_t picture, int64_t record, RenderTask& task,
                          std::deque<Recipe>& beginnings, Renderer& renderer);
-  // The pictures of a record's clip, each to its place (batch_clips.cc).
+  // The pictures of a record's clip, each to its place (clip_rows.cc).
   Result<void> add_clip(const Output& output, FieldMemory& field, RowSource& source,
                         size_t most_listed, std::vector<RenderTask>& tasks,
                         std::deque<Recipe>& beginnings, Renderer& renderer) const;

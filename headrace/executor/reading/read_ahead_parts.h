@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/reading/read_ahead.h"
 
 namespace headrace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/ragged.h"
+#include "headrace/executor/batch/ragged.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/reading/read_ahead.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/read_ahead_parts.h"
+#include "headrace/executor/reading/read_ahead_parts.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/batch.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/slots.h"
+#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/memory/slots.h"
 #include "headrace/fields/audio.h"
 
 namespace headrace {
 namespace {
-
-const ErrorCode kNoSuchField{
-    "HR0740", ErrorKind::kConfig, "no such field in the batch",
-    "A batch has the fields that the loader delivers; fields= selects them."};
 
 const ErrorCode kShapeDiffers{
     "HR0741", ErrorKind::kData, "value of another shape",
@@ -46,13 +41,6 @@ Error listed_too_large(const std::string& name, DType dtype, const Shape& shape,
 }
 
 Error shape_differs(std::string what) { return {.code = &kShapeDiffers, .what = std::move(what)}; }
-
-const BatchField& Batch::operator[](std::string_view name) const {
-  for (const BatchField& field : fields) {
-    if (field.name == name) return field;
-  }
-  raise(kNoSuchField, "the batch has no field \"" + std::string(name) + "\"");
-}
 
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                            BatchRange range, int64_t epoch_size, const Memory& memory,

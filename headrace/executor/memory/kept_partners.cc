@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/kept_partners.h"
+#include "headrace/executor/memory/kept_partners.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/read_depth.h"
+#include "headrace/executor/reading/read_depth.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <new>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/read_ahead_parts.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/reading/read_ahead_parts.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
 namespace {

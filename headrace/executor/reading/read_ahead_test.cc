@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/reading/read_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/slots.h"
+#include "headrace/executor/memory/slots.h"
 
 #include <gtest/gtest.h>
 

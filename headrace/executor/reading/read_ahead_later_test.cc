@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/reading/read_ahead.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/storage/memory_files.h"
 

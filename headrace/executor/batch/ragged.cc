@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/ragged.h"
+#include "headrace/executor/batch/ragged.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "headrace/base/pages.h"
-#include "headrace/executor/slots.h"
+#include "headrace/executor/memory/slots.h"
 
 namespace headrace {
 namespace {

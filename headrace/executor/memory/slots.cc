@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/slots.h"
+#include "headrace/executor/memory/slots.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "headrace/base/pages.h"
-#include "headrace/executor/thread_pool.h"
+#include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
 

@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
-#include "headrace/executor/expected_size.h"
-#include "headrace/executor/read_depth.h"
+#include "headrace/executor/reading/expected_size.h"
+#include "headrace/executor/reading/read_depth.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/staged_reads.h"
 

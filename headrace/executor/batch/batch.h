@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A filled slot, as the consumer has it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/tensor.h"
+#include "headrace/finish/unfinished_rows.h"
+
+namespace headrace {
+
+// One field of a batch. Copies share the memory; it returns to its slot with the last copy.
+struct BatchField {
+  std::string name;
+  TensorView view;  // (B, ...) as it is delivered; unused where `is_list`
+  // Where a device finishes it: then the view's data are the slot's bytes, and its dense_bytes()
+  // those of what will be made of them. shared: with whoever copies it, until that is done.
+  std::shared_ptr<const UnfinishedRows> unfinished = {};
+  bool is_list = false;  // text, bytes, keys, ragged tensors that stay apart
+  bool is_text = false, is_bytes = false;
+  bool is_pinned = false;            // a device copies from it by itself
+  bool is_on_device = false;         // then the lease is a DeviceLease (delivery/)
+  std::vector<std::string> strings;  // text, bytes, keys
+  std::vector<TensorView> items;     // ragged tensors
+  std::vector<int64_t> starts;       // of packed rows, by record, and where the last one ends
+  size_t packed_axis = 0;            // along which they lie
+  bool is_offsets = false;           // `view` is these numbers
+  std::shared_ptr<void> lease;       // shared: views of the field outlive the batch
+};
+
+struct Batch {
+  int64_t epoch = 0, index = 0;  // number of the global batch in the epoch
+  int64_t size = 0;              // records of this rank
+  std::vector<BatchField> fields;
+  // Of a pipeline that mixes rows: where groups begin. What goes to several devices is divided
+  // there alone. Empty: anywhere.
+  std::vector<int64_t> group_begins = {};
+  const BatchField& operator[](std::string_view name) const;  // throws Exception HR0740
+};
+
+}  // namespace headrace

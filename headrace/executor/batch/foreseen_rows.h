@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the rows of ragged fields will lie, foreseen before one of them is read (Note [Lengths
+// first] in ops/op.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "headrace/executor/batch/batch_builder.h"
+#include "headrace/pipeline/plan.h"
+#include "headrace/sampling/batch_layout.h"
+#include "headrace/sources/sound_forms.h"
+
+namespace headrace {
+
+struct Foresight {
+  ForeseenRows rows;
+  size_t bytes = 0;  // of their tensors
+};
+
+// Of a batch at these positions. `sounds`: by schema field, what is known of them, null where that
+// is nothing; `index_at`: the record at a position. Foresees nothing where it would take more than
+// `most` bytes.
+Foresight foresee(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
+                  uint64_t epoch, BatchRange range,
+                  const std::function<int64_t(int64_t position)>& index_at, size_t most);
+
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for what steps render before the end of the pipeline: pictures and sounds at a Python
+// step, at one that works on pixels, or where a step does not fit the recipe. Where there is any, a
+// record asks for its memory as soon as its header is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+struct IntermediateMemory {
+  bool any = false;
+  size_t largest = 0;            // bytes, where the size is known
+  size_t open_factor = 0;        // bytes a sample, where the size is the record's own
+  size_t scratch_per_pixel = 0;  // of the step that holds most beside
+  size_t known_pixels = 0;       // of the largest picture whose size is known
+  std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
+  // Of sounds that must have samples before they are written: bytes of the longest whose length is
+  // known, and whether there are others.
+  size_t largest_sound = 0;
+  bool open_sounds = false;
+  // By field: pictures that are kept of a video; and how many of all such have pixels in between.
+  std::vector<size_t> kept_of_video = {};
+  bool clips_cross = false;  // to Python
+  size_t kept_with_pixels = 0;
+  // By field: how often the sound of its time is taken, and seconds of it; -1: of the whole video.
+  struct SoundOfVideo {
+    int64_t times = 0;
+    double seconds = 0;
+  };
+  std::vector<SoundOfVideo> sound_of_video = {};
+  size_t bytes_of(const Recipe& picture) const;
+  size_t bytes_of_pictures(Size size, int channels) const;
+  size_t bytes_of(const Video& video, size_t field) const;
+  size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
+  // What a step holds beside the picture and its outcome.
+  size_t scratch_bytes(const Recipe& picture) const;
+};
+
+IntermediateMemory intermediate_memory(const Plan& plan);
+
+}  // namespace headrace

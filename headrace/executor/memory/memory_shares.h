@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the memory limit is divided; see Note [Why the memory limit cannot deadlock].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "headrace/finish/left_to_device.h"
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+struct MemoryShares {
+  size_t slots = 0;  // depth * bytes of a batch
+  size_t read_ahead = 0;
+  size_t threads = 0;  // what every worker keeps between records
+  size_t records = 0;  // the memory gate
+  size_t kept = 0;     // near partners
+  size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
+  size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
+  // What one record may need there, and what its file may have: the same for every number of
+  // threads.
+  size_t largest_record = 0, largest_file = SIZE_MAX;
+  size_t largest_listed = SIZE_MAX;  // of a picture in a list, likewise
+  int depth = 0;                     // buffers in each ring
+  // Of `threads`, for one worker's Renderer.
+  size_t renderer_bytes = 0;
+};
+// Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
+// finishes it, where a device does that; which records are too large is the same for both.
+MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
+                           bool has_lists = false, std::optional<size_t> host_bytes = {});
+
+// The same with a share for near partners, out of what records do not need one by one.
+MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
+// The same, where the plan takes clips of videos, with more that a worker keeps between records:
+// the memory of a clip's frames is used again by the next one, out of what records do not need one
+// by one.
+MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
+
+// Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
+size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left = {});
+
+}  // namespace headrace
