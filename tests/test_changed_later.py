@@ -256,6 +256,15 @@ def test_what_runs_in_python_follows_every_change() -> None:
             assert equal(loader.torch(), dataloader)
 
 
+def test_a_change_that_worker_processes_would_not_see_is_named() -> None:
+    """Before any process is started."""
+    numbers = Numbers()
+    with translated(DataLoader(numbers, batch_size=5), python_workers=2) as loader:
+        numbers.plus = 3
+        with pytest.raises(hr.ConfigError, match=r"HR0836.*Numbers\.plus is 3 now, it was 0"):
+            list(loader.torch())
+
+
 def test_records_that_come_or_go_in_a_python_dataset_are_named() -> None:
     numbers = Numbers()
     assert_named(

@@ -130,7 +130,9 @@ def from_dataloader(
     loader.node = dataset.node
     loader.casts = parts.casts
     batching.give_to(loader, dataset, steps, check)
-    unchanged = relied_on(dataloader, given, dataset, parts, batching.runs, keywords, changes)
+    unchanged = relied_on(
+        dataloader, given, dataset, parts, batching.runs, keywords, changes, python_workers
+    )
     for name in unchanged.left_out[:_NAMED]:
         report.add(name, CHANGED, "too large to be compared: changes later have no effect")
     loader.take_after(dataloader, given, unchanged)

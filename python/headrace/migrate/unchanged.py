@@ -55,16 +55,22 @@ def relied_on(
     runs: bool,
     keywords: Mapping[str, Any],
     changes: Mapping[str, Any],
+    workers: int = 0,
 ) -> Unchanged:
     """What a loader relies on. given: the DataLoader, or what is around it. runs: whether its
-    collate_fn is called. keywords: what was found; changes: what the caller gave in its place."""
-    current = [*_in_python(parts), *dataset.current]
+    collate_fn is called. keywords: what was found; changes: what the caller gave in its place.
+    workers: processes that hold copies of what runs in Python, which follow no change."""
+    current = [*([] if workers else _in_python(parts)), *dataset.current]
     roots: Roots = {"collate_fn": lambda: dataloader.collate_fn}
     if runs:
         current.append(dataloader.collate_fn)
     if dataset.steps:
         roots.update(_of_subsets(dataloader.dataset))
-        current.append(_base_of(dataloader.dataset))
+        base = _base_of(dataloader.dataset)
+        if workers:
+            roots[type(base).__name__] = lambda: base
+        else:
+            current.append(base)
     else:
         roots[type(dataloader.dataset).__name__] = lambda: dataloader.dataset
     roots.update(dataset.beside)
