@@ -22,7 +22,6 @@ import numpy as np
 import pytest
 from headrace.migrate import traced, ways
 from headrace.migrate.look import child, looking
-from headrace.migrate.translations.registry import shown
 from migrated_classes import translated
 from PIL import Image, ImageOps
 
@@ -381,7 +380,7 @@ def test_two_views_draw_apart_and_share_their_file() -> None:
         views = sets.TwoCrops(v1.Compose([v1.RandomResizedCrop(16), *blur, v1.ToTensor()]))
         dataset = datasets.ImageFolder(sets.FOLDER, views)
         loader = translated(DataLoader(dataset, batch_size=10))
-        assert [part.name for part in loader.report.python] == [shown(b) for b in blur] * 2
+        assert not loader.report.python
         for (query, key), labels in loader.torch():
             assert query.shape == key.shape == (10, 3, 16, 16) and len(labels) == 10
             assert not torch.equal(query, key)
