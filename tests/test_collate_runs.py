@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ import headrace as hr
 
 torch = pytest.importorskip("torch")
 from headrace.migrate.rows import rows_of  # noqa: E402
-from torch.utils.data import DataLoader, TensorDataset, default_collate  # noqa: E402
+from torch.utils.data import DataLoader, Subset, TensorDataset, default_collate  # noqa: E402
 
 IMAGES = torch.randn(10, 3, 4, 5, generator=torch.Generator().manual_seed(0))
 PAIRS = TensorDataset(IMAGES, torch.arange(10))
@@ -115,8 +116,11 @@ def test_batches_are_what_the_function_makes_of_the_datasets_own_records(
 def test_a_stack_of_all_rows_is_the_batch() -> None:
     rows = rows_of(IMAGES)
     assert torch.stack(rows) is IMAGES
+    rows = rows_of(IMAGES)
     assert default_collate([(row, 1) for row in rows])[0] is IMAGES
+    rows = rows_of(IMAGES)
     assert torch.stack(tuple(rows), dim=0) is IMAGES
+    rows = rows_of(IMAGES)
     for others in (rows[::-1], rows[:4], [*rows[:-1], rows[0]]):
         stack = torch.stack(others)
         assert type(stack) is torch.Tensor and torch.equal(
@@ -178,6 +182,104 @@ def test_a_function_that_changes_its_stack_in_place_gets_copies() -> None:
         for one, other in zip(loader.torch(), dataloader, strict=True):
             assert same(one, other)
         assert "on copies of its records" in str(loader.report)
+
+
+def test_a_batch_is_given_away_once() -> None:
+    """Whatever is written afterwards, or before through a view, is written to other memory."""
+    batch = IMAGES.clone()
+    rows = rows_of(batch)
+    first, second = torch.stack(rows), torch.stack(rows)
+    assert first is batch and torch.equal(second, IMAGES)
+    rows[3].zero_()
+    rows[4].mul_(2)
+    assert torch.equal(first, IMAGES) and not rows[3].any()
+    assert torch.equal(torch.stack(rows)[4], IMAGES[4] * 2)
+    second.zero_()
+    assert torch.equal(first, IMAGES)
+    rows = rows_of(batch)
+    torch.stack(rows).mul_(2)
+    with pytest.raises(RuntimeError, match='collate="copy"'):
+        rows[0] + 1
+    for view in (lambda row: row.view(-1), lambda row: row.numpy(), lambda row: row.data):
+        rows = rows_of(IMAGES.clone())
+        seen = view(rows[0])
+        torch.stack(rows).zero_()
+        assert torch.equal(torch.as_tensor(seen).flatten(), IMAGES[0].flatten())
+    copies = copy.deepcopy(rows_of(batch.copy_(IMAGES)))
+    copies[0].zero_()
+    assert torch.equal(torch.stack(copies)[1:], IMAGES[1:]) and not torch.stack(copies)[0].any()
+
+
+class Stateful:
+    """Counts its calls, and keeps records of the batch before."""
+
+    def __init__(self) -> None:
+        self.calls, self.kept = 0, []
+        self.generator = np.random.default_rng(3)
+
+    def __call__(self, samples: Any) -> Any:
+        self.calls += 1
+        before, self.kept = self.kept, [image for image, _ in samples[:2]]
+        images = torch.stack([image for image, _ in samples])
+        if self.calls == 2:
+            images.mul_(-1)
+        again = torch.stack([image for image, _ in samples]) if self.calls != 2 else None
+        return self.calls, images, again, before, self.generator.random()
+
+
+def test_an_object_that_keeps_records_and_counts_gives_what_it_gives_a_dataloader() -> None:
+    loader = translated(DataLoader(PAIRS, batch_size=4, collate_fn=(function := Stateful())))
+    assert function.calls == 0 and not function.kept
+    theirs = DataLoader(PAIRS, batch_size=4, collate_fn=Stateful())
+    for one, other in zip(loader.torch(), theirs, strict=True):
+        assert same(one, other)
+
+
+class Vectorized(Records):
+    def __getitems__(self, indices: list[int]) -> Any:
+        noise = random.random()
+        return [(image + noise, label) for image, label in map(self.make, indices)]
+
+
+class Delegates:
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[index][0] * 2
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["dataset"], name)
+
+
+@pytest.mark.parametrize("around", [lambda d: d, Delegates, lambda d: Subset(d, [1, 2])])
+def test_a_dataset_that_is_asked_for_whole_batches_is_refused(around: Any) -> None:
+    dataset = around(Vectorized(lambda i: (IMAGES[i], i)))
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*__getitems__") as caught:
+        translated(DataLoader(dataset, batch_size=4))
+    assert "collate_fn" in caught.value.hint
+
+
+class Noise(Records):
+    def __getitem__(self, index: int) -> Any:
+        return torch.rand(3), torch.tensor([random.random(), np.random.random()]), index
+
+
+def test_draws_of_a_dataset_and_of_its_function_repeat_in_two_threads() -> None:
+    def run() -> Any:
+        dataset = Noise(lambda i: i, 400)
+        loader = translated(DataLoader(dataset, batch_size=4, collate_fn=drawing), check=False)
+        return list(loader.torch())
+
+    first, again = run(), run()
+    assert all(same(one, other) for one, other in zip(first, again, strict=True))
+
+
+def drawing(samples: Any) -> Any:
+    return default_collate(samples), torch.rand(50), [random.random() for _ in range(50)]
 
 
 def test_the_loader_itself_and_other_views_have_the_fields() -> None:

@@ -146,7 +146,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "record 30 is made in another way",
     ),
     "set_epoch": (lambda: sets.SetsEpoch(), r"set_epoch\(\)"),
-    "whole batches": (lambda: sets.Fetches(), "__getitems__ of its own"),
     "writes": (lambda: sets.Writes(), "writes to"),
     "counts": (lambda: sets.Counts(), "changes self.calls"),
     "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),

@@ -21,6 +21,7 @@ from headrace.migrate.known_dataset import (
     is_wrapped,
     untransformed,
 )
+from headrace.migrate.look.homes import is_users
 from headrace.migrate.nesting import node_of
 from headrace.migrate.originals import (
     Fetch,
@@ -44,6 +45,7 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
     traced(dataset, why): one that is not known, and why; or NoFormat.
     """
     base, rows = _opened(dataset)
+    _refuse_whole_batches(base)
     if not hasattr(base, "__getitem__") or not hasattr(base, "__len__") or not len(base):
         raise REFUSED.error(
             f"{type(base).__name__} has no records by number",
@@ -68,6 +70,22 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
         out.source = subset(out.source, rows)
         out.raw = lambda i: of_all(int(picked[i]))
     return out
+
+
+def _refuse_whole_batches(dataset: Any) -> None:
+    """A DataLoader asks ``__getitems__`` for the records of a batch, where there is one."""
+    fetch = getattr(dataset, "__getitems__", None)
+    if type(fetch).__module__.startswith("headrace."):  # which a view put there
+        fetch = getattr(type(dataset), "__getitems__", None)
+        fetch = fetch and fetch.__get__(dataset)
+    own = getattr(fetch, "__self__", None) is dataset
+    if fetch and not (own and not is_users(getattr(fetch, "__module__", None))):
+        raise REFUSED.error(
+            f"{type(dataset).__name__} has a __getitems__ of its own, which a DataLoader asks for "
+            "whole batches",
+            hint="remove it where its records are those of __getitem__; what it draws or shares "
+            "per batch goes into a collate_fn. hr.prefetch(dataloader, device) keeps it",
+        )
 
 
 def _opened(dataset: Any) -> tuple[Any, Any]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +27,25 @@ Pixels = np.ndarray[Any, Any]
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Global generators as a function of ``seed`` inside, and as they were outside."""
+    """Global generators as a function of ``seed`` inside, and as they were outside. One thread is
+    inside at a time."""
+    with _seeding:
+        yield from _seeded(seed)
+
+
+_seeding = threading.RLock()
+
+
+def _renew() -> None:
+    """In a forked child: the thread that was inside is not there."""
+    global _seeding
+    _seeding = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
+def _seeded(seed: int) -> Iterator[None]:
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
     random.seed(seed)
