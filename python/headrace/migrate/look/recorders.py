@@ -135,6 +135,10 @@ class Stand:
     """In the place of a callable: looks like it, and is called instead. What is set on it ends the
     attempt: the callable would not have it."""
 
+    own_name: str
+    own_real: Any
+    own_attempt: Attempt
+
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
         self.__dict__.update(own_name=name, own_real=real, own_attempt=attempt)
 
