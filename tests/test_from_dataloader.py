@@ -296,7 +296,7 @@ def test_classes_are_recognized_by_name_and_module(pictures: Path) -> None:
     dataloader = DataLoader(DatasetFolder(samples, recipe), batch_size=5)
     loader = translated(dataloader)
     assert_same_batches(dataloader, loader, tolerance=1e-6)
-    assert [part.name for part in loader.report.python] == ["Invert"]
+    assert not loader.report.python  # also what is the script's own, as it calls Pillow
     assert loader.source.classes == ["a", "b", "c"]
     assert "torchvision.ducks" not in sys.modules
 
