@@ -45,13 +45,13 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_its_target(tmp_path: P
 def test_the_name_of_an_unfinished_file_is_taken_by_no_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("secrets.token_hex", lambda count: "guessed")
+    monkeypatch.setattr("os.urandom", bytes)  # zeros, as many
     mine = tmp_path / "mine"
     mine.write_text("mine")
-    (tmp_path / ".headrace-guessed").symlink_to(mine)
+    (tmp_path / f".headrace-{bytes(16).hex()}").symlink_to(mine)
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "report.html", "written")
-    assert mine.read_text() == "mine" and (tmp_path / ".headrace-guessed").is_symlink()
+    assert mine.read_text() == "mine" and (tmp_path / f".headrace-{bytes(16).hex()}").is_symlink()
 
 
 def test_what_a_script_overwrote_is_put_back_and_nothing_else(tmp_path: Path) -> None:

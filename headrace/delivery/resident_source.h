@@ -17,6 +17,7 @@
 
 #include "headrace/delivery/resident_pictures.h"
 #include "headrace/executor/batch/batch.h"
+#include "headrace/pipeline/plan.h"
 #include "headrace/sources/source_around.h"
 
 namespace headrace {

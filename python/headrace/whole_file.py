@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 
@@ -48,7 +47,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
     """An empty file next to ``path``, with its permissions, that takes its name at the end."""
-    temporary = os.path.join(os.path.dirname(path), f".headrace-{secrets.token_hex(16)}")
+    temporary = os.path.join(os.path.dirname(path), f".headrace-{os.urandom(16).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     os.close(os.open(temporary, flags, 0o666))  # an error where something has the name
     try:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/batch/batch_builder.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/batch/batch.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/fields/audio.h"
 

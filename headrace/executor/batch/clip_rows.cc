@@ -5,7 +5,7 @@
 // is a view with strides (of channels that lie last, what torch calls channels_last_3d).
 #include <algorithm>
 
-#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/batch_builder.h"
 #include "headrace/executor/memory/slots.h"
 
 namespace headrace {
