@@ -105,12 +105,12 @@ class Rehearsal {
   }
 
   void go_on(const Step& step, int pass) {
-    const bool rehearsed = pass > 0;  // else nobody knows where a rendering begins
-    const bool anew =
+    const bool rehearsed = pass > 0;  // else it is not known where a rendering begins
+    const bool first_in_pass =
         step.op && !step.fields.empty() && (!rehearsed || pass > pass_[step.fields[0]]);
     for (size_t i = 0; i < step.fields.size(); ++i) {
-      if (anew) count_field(step.fields[i]);
-      if (anew) pass_[step.fields[i]] = pass;
+      if (first_in_pass) count_field(step.fields[i]);
+      if (first_in_pass) pass_[step.fields[i]] = pass;
       if (i < step.after.size()) states_[step.fields[i]] = step.after[i];
     }
   }
