@@ -65,12 +65,12 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
   const std::shared_ptr<ResidentSource> out(new ResidentSource(fill));
   const int64_t records = fill.source->size();
   BadRecords bad(INT64_MAX, 1.0, {});
-  Engine engine({.source = fill.source,
-                 .plan = fill.plan,
-                 .sampler = sequential(records),
-                 .layout = BatchLayout(records, rows_of(fill), 0, 1, LastBatch::kKeep),
+  Engine engine({.task = {.source = fill.source,
+                          .plan = fill.plan,
+                          .sampler = sequential(records),
+                          .layout = BatchLayout(records, rows_of(fill), 0, 1, LastBatch::kKeep),
+                          .on_error = OnError::kSkip},
                  .threads = fill.threads,
-                 .on_error = OnError::kSkip,
                  .memory_limit = fill.memory_limit,
                  .warn = fill.warn},
                 bad);

@@ -41,28 +41,29 @@ void add(StageSeconds& to, const StageSeconds& more) {
 
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
-      has_python_steps_(options_.plan->has_python_steps()),
-      has_lists_(options_.plan->delivers_lists()),
-      assembles_(options_.plan->assembles()),
-      partners_(options_.plan->partners()),
-      pixels_(intermediate_memory(*options_.plan)),
+      has_python_steps_(options_.task.plan->has_python_steps()),
+      has_lists_(options_.task.plan->delivers_lists()),
+      assembles_(options_.task.plan->assembles()),
+      order_(options_.task),
+      pixels_(intermediate_memory(*options_.task.plan)),
       bad_records_(bad_records),
       shares_(with_kept_frames(
           with_near_partners(
-              divide_memory(
-                  options_.memory_limit,
-                  batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.left),
-                  options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_,
-                  batch_bytes(*options_.plan, options_.layout.rank_batch())),
-              *options_.plan),
-          *options_.plan, options_.threads)),
+              divide_memory(options_.memory_limit,
+                            batch_bytes(*options_.task.plan, options_.task.layout.rank_batch(),
+                                        options_.task.left),
+                            options_.threads,
+                            options_.task.source->read_style() != ReadStyle::kMemory, has_lists_,
+                            batch_bytes(*options_.task.plan, options_.task.layout.rank_batch())),
+              *options_.task.plan),
+          *options_.task.plan, options_.threads)),
       gate_(shares_.records, shares_.largest_record),
-      read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
-                  shares_.largest_file, options_.plan->by_range()),
+      read_ahead_(options_.task.source, options_.task.plan->wanted(), shares_.read_ahead,
+                  shares_.largest_file, options_.task.plan->by_range()),
       kept_(shares_.kept),
       python_side_(*this),
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
-                     options_.layout.rank_batch() >= kManyRows * options_.threads) {
+                     options_.task.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
   if (assembles_) {  // while a tensor is made, the values are there, too
     shares_.lists /= 2;
@@ -70,15 +71,15 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
   }
   spare_.reserve(kSpareRuns);
   const auto wake = [threads = options_.threads] { ThreadPool::workers().wake(threads); };
-  const auto rows = static_cast<size_t>(options_.layout.rank_batch());
-  const LeftToDevice& left = options_.left;
+  const auto rows = static_cast<size_t>(options_.task.layout.rank_batch());
+  const LeftToDevice& left = options_.task.left;
   on_device_ = {left,
                 [this](size_t output, size_t) -> std::shared_ptr<void> {
                   return finished_rings_[output] ? finished_rings_[output]->take() : nullptr;
                 },
-                options_.decoding};
-  for (size_t i = 0; i < options_.plan->outputs().size(); ++i) {
-    const Output& output = options_.plan->outputs()[i];
+                options_.task.decoding};
+  for (size_t i = 0; i < options_.task.plan->outputs().size(); ++i) {
+    const Output& output = options_.task.plan->outputs()[i];
     const size_t bytes = slot_row_bytes(output, i, left) * rows;
     const bool some_before = left.place(i) == FinishPlace::kMostlyDevice;
     finished_rings_.push_back(some_before
@@ -115,37 +116,14 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
     next_open_ = batch;
     next_sequence_ = 0;
     foreseen_.reset();
-    delivered_records_ = options_.layout.records_before(batch);
+    delivered_records_ = options_.task.layout.records_before(batch);
   }
-  const int64_t reads = reads_from(batch);
-  read_ahead_.start({.index_of =
-                         [this, epoch, batch, reads](int64_t read) {
-                           return read < reads ? index_of_read(epoch, batch, read)
-                                               : index_of_read(epoch + 1, 0, read - reads);
-                         },
-                     .count = reads,
-                     .beyond = reads_from(0),
-                     .goes_on = goes_on});
+  read_ahead_.start(order_.reads_from(epoch, batch, goes_on));
   {
     MutexLock lock(mutex_);
     running_ = true;  // last: a worker that others have woken must find the new order
   }
   ThreadPool::workers().wake(options_.threads);
-}
-
-// Of this rank, from a batch to the end of its epoch.
-int64_t Engine::reads_from(int64_t batch) const {
-  const BatchLayout& layout = options_.layout;
-  if (batch >= layout.batches()) return 0;
-  return (layout.rows_before(layout.batches()) - layout.rows_before(batch)) * reads_a_row();
-}
-
-// Which record it reads: a row's own, or one of its partners.
-int64_t Engine::index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const {
-  const int64_t row = options_.layout.rows_before(first_batch) + read / reads_a_row();
-  const int64_t position = options_.layout.position_of_row(row);
-  const int partner = static_cast<int>(read % reads_a_row()) - 1;
-  return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }
 
 void Engine::stop(const std::function<void()>& interrupted) {
@@ -178,12 +156,6 @@ void Engine::stop(const std::function<void()>& interrupted) {
 bool Engine::delivers() const {
   MutexLock lock(mutex_);
   return running_;
-}
-
-int64_t Engine::index_at(int64_t epoch, int64_t position) const {
-  // Padding repeats the epoch's first records.
-  return options_.sampler->index(options_.seed, static_cast<uint64_t>(epoch),
-                                 position % options_.layout.positions());
 }
 
 // Lists of values have no slots, so what limits them is their bytes: beyond the share only the
@@ -229,7 +201,7 @@ std::unique_ptr<RecordRun> Engine::claim() {
   run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
   if (options_.python_workers > 0 &&
       has_python_steps_) {  // a run crosses as a whole, to one of them
-    const int batch = static_cast<int>(options_.layout.rank_batch());
+    const int batch = static_cast<int>(options_.task.layout.rank_batch());
     run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.python_workers)));
   }
   active_.push_back(run.get());
@@ -240,13 +212,9 @@ std::unique_ptr<RecordRun> Engine::claim() {
 // Tells the source what all will be read some batches later, where the sampler knows such
 // stretches.
 void Engine::announce(const OpenBatch& batch) const {
-  constexpr int64_t kAhead = 4;  // batches
-  const int64_t size = options_.layout.global_batch(), number = batch.builder.index();
-  const int64_t end = (number + kAhead + 1) * size;
-  const int64_t begin = batch.first_sequence == 0 ? number * size : end - size;
-  const auto epoch = static_cast<uint64_t>(batch.builder.epoch());
-  for (const RecordRange& range : options_.sampler->begun_by(options_.seed, epoch, begin, end)) {
-    options_.source->will_read(range.begin, range.end);
+  for (const RecordRange& range :
+       order_.begun_by(batch.builder.epoch(), batch.builder.index(), batch.first_sequence == 0)) {
+    options_.task.source->will_read(range.begin, range.end);
   }
 }
 
@@ -282,7 +250,7 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   const uint64_t freed = freed_;
   const double begin = now();
   const int settled = process(*run, renderer);
-  const bool has_batch_steps = !options_.plan->batch_steps().empty();
+  const bool has_batch_steps = !options_.task.plan->batch_steps().empty();
   if (has_batch_steps && is_settled(*run)) finish_groups(*run, renderer);
   const double seconds = now() - begin;
   const bool parked =

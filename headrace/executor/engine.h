@@ -32,32 +32,21 @@
 #include "headrace/executor/memory/memory_shares.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/executor/reading/read_ahead.h"
+#include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
+#include "headrace/executor/row_task.h"
 #include "headrace/executor/threads/thread_pool.h"
-#include "headrace/sampling/sampler.h"
-#include "headrace/sources/sound_forms.h"
 
 namespace headrace {
 
 struct EngineOptions {
-  SourcePtr source;
-  std::shared_ptr<const Plan> plan;  // shared: batches under way outlive a closed loader
-  SamplerPtr sampler;
-  BatchLayout layout;
-  uint64_t seed = 0;
+  RowTask task;
   int threads = 1;
   int python_workers = 0;  // as LoaderOptions has it
-  OnError on_error = OnError::kRaise;
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
-  // Whose rows are finished on `device`, and their batches' fields `unfinished`.
-  LeftToDevice left = {};
-  // shared: with the loader, and what else makes batches for it.
-  std::shared_ptr<DeviceDecoding> decoding = {};
-  // By schema field: what is known of its sounds, null where nothing is.
-  std::vector<SoundForms> sounds = {};
 };
 
 struct EngineStats {
@@ -138,9 +127,7 @@ class Engine final : public PoolClient {
   // Processing (engine_process.cc).
   int process(RecordRun& run, Renderer& renderer);
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
-  int64_t record_at(const OpenBatch& batch, int row, int attempt) const;
   void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
-  void read_alone(int64_t index, RecordData& data);
   Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
                           int end = -1);
   bool reserve_early(RecordRun& run, int i);
@@ -155,9 +142,6 @@ class Engine final : public PoolClient {
   size_t bytes_until_written(const InFlight& flight) const;
   size_t bytes_until_written(const Record& record) const;  // with its partners that are begun
   size_t bytes_of_one(const Record& record) const;
-  int64_t index_at(int64_t epoch, int64_t position) const;
-  int64_t reads_from(int64_t batch) const;
-  int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
 
   // Groups (engine_groups.cc).
   int process_group(RecordRun& run, int first, Renderer& renderer);
@@ -166,10 +150,6 @@ class Engine final : public PoolClient {
   void substitute_bad(RecordRun& group, int taken, Renderer& renderer);
 
   // Partners (engine_partners.cc).
-  int64_t reads_a_row() const { return is_near() ? 1 : 1 + partners_; }
-  bool is_near() const { return options_.plan->partners_within() > 0; }
-  int64_t partner_position(int64_t epoch, int64_t position, int partner, int attempt) const;
-  void place_partners(int64_t epoch, int attempt, Record& record) const;
   void read_partners(const OpenBatch& batch, int row, InFlight& flight);
   // On an error `blamed` is the partner that is bad.
   Result<void> begin_partners(std::span<const PartnerRead> reads, Record& record,
@@ -191,8 +171,6 @@ class Engine final : public PoolClient {
   Result<void> make_row(OpenBatch& batch, int row, int attempt, Renderer& renderer,
                         int64_t& blamed);
   bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
-  int64_t substitute_position(int64_t epoch, int64_t position, int attempt) const;
-  int64_t substitute_index(const OpenBatch& batch, int row, int attempt) const;
   Result<void> call_python_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
 
   // Python steps (engine_python_steps.cc).
@@ -208,7 +186,7 @@ class Engine final : public PoolClient {
 
   const EngineOptions options_;
   const bool has_python_steps_, has_lists_, assembles_;
-  const int partners_;  // of each record
+  const RecordOrder order_;
   const IntermediateMemory pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;

@@ -9,8 +9,8 @@
 
 namespace headrace {
 void Engine::note_groups(OpenBatch& batch) const {
-  if (options_.plan->batch_steps().empty()) return;
-  const int64_t group = options_.plan->batch_group(), rows = batch.builder.rows();
+  if (options_.task.plan->batch_steps().empty()) return;
+  const int64_t group = options_.task.plan->batch_group(), rows = batch.builder.rows();
   for (int64_t row = 0; row < rows; row += group) {
     batch.unsettled.push_back(static_cast<int>(std::min(group, rows - row)));
   }
@@ -24,7 +24,7 @@ bool Engine::is_settled(const RecordRun& run) const {
 
 // REQUIRES: all rows of the run are settled, and were not when this was called before.
 void Engine::finish_groups(RecordRun& run, Renderer& renderer) {
-  const int64_t group = options_.plan->batch_group();
+  const int64_t group = options_.task.plan->batch_group();
   OpenBatch& batch = *run.batch;
   const double begin = now();
   for (int64_t row = run.first_row; row < run.first_row + run.rows;) {
@@ -40,9 +40,10 @@ void Engine::finish_groups(RecordRun& run, Renderer& renderer) {
     if (!complete || stopping_) continue;  // a batch that is stopped has rows that nobody wrote
     const int64_t first = number * group;
     const int64_t count = std::min(group, batch.builder.rows() - first);
-    Result<void> done = batch.builder.run_batch_steps(first, count, options_.seed);
+    Result<void> done = batch.builder.run_batch_steps(first, count, options_.task.seed);
     if (done) continue;
-    const int64_t index = record_at(batch, static_cast<int>(first), 0);
+    const int64_t index =
+        order_.index_at(batch.builder.epoch(), batch.builder.range().begin + first);
     MutexLock lock(mutex_);
     batch.failures.push_back({.row = static_cast<int>(first),
                               .record = index,

@@ -75,7 +75,7 @@ int Engine::process_group(RecordRun& run, int first, Renderer& renderer) {
 
 // Only the first one may wait for memory: it holds none itself. Returns how many there are.
 int Engine::begin_group(RecordRun& group, Renderer& renderer) {
-  int most = partners_ > 0 ? 1 : group.rows;
+  int most = order_.partners() > 0 ? 1 : group.rows;
   size_t bytes = 0;
   int taken = 0;
   while (taken < most && (taken == 0 || (bytes < kGroupBytes && !read_ahead_.is_full()))) {

@@ -67,7 +67,7 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
     OpenBatch* without_room = nullptr;  // until now: the first one
     {
       MutexLock lock(mutex_);
-      const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
+      const bool at_end = open_.empty() && next_open_ >= options_.task.layout.batches();
       if (at_end) {
         consumer_waits_ = false;
         return nullptr;
@@ -107,7 +107,7 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
 }
 
 Batch Engine::hand_over(OpenBatch& open) {
-  const BatchLayout& layout = options_.layout;
+  const BatchLayout& layout = options_.task.layout;
   {
     MutexLock lock(mutex_);
     delivered_records_ = layout.records_before(open.builder.index() + 1);
@@ -140,7 +140,7 @@ void Engine::account_failures(OpenBatch& open) {
   if (open.failures.empty()) return;
   open.failures.sort([](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
   const auto place = [&](RowFailure& failure) {
-    add_place(failure.error, *options_.source, failure.record);
+    add_place(failure.error, *options_.task.source, failure.record);
   };
   // First what ends the run, so that a batch which is tried again is not counted twice.
   for (RowFailure& failure : open.failures) {
@@ -152,14 +152,14 @@ void Engine::account_failures(OpenBatch& open) {
     const int64_t position = open.builder.range().begin + failure.row;
     place(failure);
     bad_records_.add({open.builder.epoch(), position, failure.record,
-                      options_.source->key(failure.record), std::move(failure.error),
+                      options_.task.source->key(failure.record), std::move(failure.error),
                       std::move(failure.action)});
   }
   int64_t seen;
   {
     MutexLock lock(mutex_);
     // This rank's part, as the bad ones are.
-    const BatchLayout& layout = options_.layout;
+    const BatchLayout& layout = options_.task.layout;
     seen = delivered_records_ * layout.rank_batch() / layout.global_batch();
   }
   bad_records_.check(seen);

@@ -24,7 +24,7 @@ bool Engine::may_use_spare() const {
 }
 
 bool Engine::open_batch() {
-  if (next_open_ >= options_.layout.batches()) return false;
+  if (next_open_ >= options_.task.layout.batches()) return false;
   std::vector<int> pooled;
   for (size_t i = 0; i < rings_.size(); ++i) {
     if (!rings_[i]) continue;
@@ -34,24 +34,24 @@ bool Engine::open_batch() {
   }
   // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
   if (static_cast<int>(open_.size()) >= shares_.depth) return false;
-  const BatchRange range = options_.layout.range(next_open_);
+  const BatchRange range = options_.task.layout.range(next_open_);
   if (!foreseen_) {
-    const auto index = [this, epoch = epoch_](int64_t at) { return index_at(epoch, at); };
-    foreseen_ = foresee(*options_.plan, options_.sounds, options_.seed,
+    const auto index = [this, epoch = epoch_](int64_t at) { return order_.index_at(epoch, at); };
+    foreseen_ = foresee(*options_.task.plan, options_.task.sounds, options_.task.seed,
                         static_cast<uint64_t>(epoch_), range, index, shares_.lists / 2);
   }
   if (!open_.empty() && list_bytes_ + foreseen_->bytes > shares_.lists) return false;
   auto memory = [this](size_t output, size_t bytes) {
     return rings_[output] ? rings_[output]->take() : make_pages(bytes);
   };
-  open_.push_back(std::make_unique<OpenBatch>(OpenBatch{
-      .builder =
-          BatchBuilder(*options_.plan, *options_.source, epoch_, next_open_, range,
-                       options_.layout.positions(), memory, on_device_, std::move(foreseen_->rows)),
-      .first_sequence = next_sequence_,
-      .pooled = std::move(pooled),
-      .list_bytes = foreseen_->bytes,
-      .foreseen_bytes = foreseen_->bytes}));
+  open_.push_back(std::make_unique<OpenBatch>(
+      OpenBatch{.builder = BatchBuilder(*options_.task.plan, *options_.task.source, epoch_,
+                                        next_open_, range, options_.task.layout.positions(), memory,
+                                        on_device_, std::move(foreseen_->rows)),
+                .first_sequence = next_sequence_,
+                .pooled = std::move(pooled),
+                .list_bytes = foreseen_->bytes,
+                .foreseen_bytes = foreseen_->bytes}));
   list_bytes_ += foreseen_->bytes;
   foreseen_.reset();
   note_groups(*open_.back());

@@ -97,11 +97,12 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   InFlight& flight = run.flight[i];
   flight.state = InFlight::State::kBegun;
   flight.step = 0;
-  const bool timed = options_.source->read_style() != ReadStyle::kMemory;
+  const bool timed = options_.task.source->read_style() != ReadStyle::kMemory;
   const double begin = timed ? now() : 0;
   const int row = run.first_row + i;
   flight.record.position = run.batch->builder.range().begin + row;
-  flight.record.index = record_at(*run.batch, row, flight.attempt);
+  flight.record.index =
+      order_.record_at(run.batch->builder.epoch(), flight.record.position, flight.attempt);
   flight.record.attempt = flight.attempt;
   run.activity->begin(RunActivity::Kind::kReads, flight.record.index, begin);
   read_record(*run.batch, row, flight, may_wait);
@@ -110,7 +111,7 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   run.activity->begin(RunActivity::Kind::kMakes, flight.record.index, end);
   renderer.seconds().read += end - begin;
   if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()));
-  Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
+  Result<void> begun = options_.task.plan->begin(flight.data, flight.record, renderer);
   if (!begun) return fail(run, i, std::move(begun.error()));
   for (FieldValue& value : flight.record.fields) {
     value.video.decoding.stop = value.sound.decoding.stop = &stopping_;
@@ -120,25 +121,12 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   if (!begun) return fail(run, i, std::move(begun.error()), blamed);
 }
 
-// The record that stands there, or its substitute.
-int64_t Engine::record_at(const OpenBatch& batch, int row, int attempt) const {
-  if (attempt > 0) return substitute_index(batch, row, attempt);
-  return index_at(batch.builder.epoch(), batch.builder.range().begin + row);
-}
-
 void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait) {
   Record& record = flight.record;
-  if (flight.attempt > 0) return read_alone(record.index, flight.data);
-  const int64_t sequence = (batch.first_sequence + row) * reads_a_row();
+  if (flight.attempt > 0) return read_ahead_.read_alone(record.index, flight.data);
+  const int64_t sequence = (batch.first_sequence + row) * order_.reads_a_row();
   flight.lent =
       ReadLoan(read_ahead_, read_ahead_.fetch(sequence, record.index, flight.data, may_wait));
-}
-
-// Not in the order of the stream.
-void Engine::read_alone(int64_t index, RecordData& data) {
-  data.max_bytes = shares_.largest_file;
-  data.by_range = read_ahead_.by_range();
-  options_.source->read({&index, 1}, options_.plan->wanted(), {&data, 1});
 }
 
 // The plan from there on, timed; what it renders on the way is counted as such already.
@@ -149,7 +137,8 @@ Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, ui
     return seconds.read + seconds.entropy + seconds.resample + seconds.store + seconds.transform;
   };
   const double begin = now(), before = rendered();
-  Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch, end);
+  Result<int> stopped =
+      options_.task.plan->advance(step, record, renderer, options_.task.seed, epoch, end);
   renderer.seconds().transform += std::max(0.0, now() - begin - (rendered() - before));
   return stopped;
 }
@@ -158,12 +147,12 @@ Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, ui
 // others, to a step that asks for pixels (kBegun).
 void Engine::advance_record(RecordRun& run, int i, Renderer& renderer, bool together) {
   InFlight& flight = run.flight[i];
-  const Plan& plan = *options_.plan;
+  const Plan& plan = *options_.task.plan;
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
   int64_t blamed = -1;
   if (flight.step == 0) {
     const bool keeps = flight.attempt == 0;
-    if (is_near()) {
+    if (order_.is_near()) {
       Result<int> prepared = prepare(flight.record, renderer, epoch, keeps);
       if (!prepared) return fail(run, i, std::move(prepared.error()));
       flight.step = *prepared;
@@ -182,7 +171,7 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer, bool toge
   flight.state = InFlight::State::kReady;
   if (flight.step == static_cast<int>(plan.steps().size())) return;
   Result<PythonCall> call =
-      plan.python_call(flight.step, flight.record, renderer, options_.seed, epoch);
+      plan.python_call(flight.step, flight.record, renderer, options_.task.seed, epoch);
   if (!call) return fail(run, i, std::move(call.error()));
   flight.call = std::move(*call);
   flight.state = InFlight::State::kAtPython;
@@ -305,9 +294,9 @@ void Engine::fail(RecordRun& run, int i, Error error, int64_t blamed) {
     flight.failure.front().error = std::move(error);  // no substitute can be read at all
   }
   RowFailure& failure = flight.failure.front();
-  if (!bad_record || options_.on_error == OnError::kRaise) {
+  if (!bad_record || options_.task.on_error == OnError::kRaise) {
     failure.fatal = true;
-  } else if (options_.on_error == OnError::kSkip) {
+  } else if (options_.task.on_error == OnError::kSkip) {
     run.batch->builder.drop(failure.row);
     failure.action = "skipped";
   } else if (has_python_steps_ && flight.attempt < kAttempts) {
@@ -369,7 +358,8 @@ void Engine::give_back(InFlight& flight) {
 // memory; with Python steps, where some may, it takes the usual way instead (fail).
 bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-    const int64_t index = substitute_index(batch, row, attempt);
+    const int64_t index =
+        order_.record_at(batch.builder.epoch(), batch.builder.range().begin + row, attempt);
     int64_t blamed = -1;
     Result<void> made = make_row(batch, row, attempt, renderer, blamed);
     if (made) {
@@ -382,18 +372,6 @@ bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer
   }
   note_attempts(failure);
   return false;
-}
-
-int64_t Engine::substitute_position(int64_t epoch, int64_t position, int attempt) const {
-  static const uint64_t key = hash_name("substitute");
-  Draws draws(options_.seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(position),
-              mix64(key, static_cast<uint64_t>(attempt)));
-  return draws.below(options_.layout.positions());
-}
-
-int64_t Engine::substitute_index(const OpenBatch& batch, int row, int attempt) const {
-  const int64_t epoch = batch.builder.epoch();
-  return index_at(epoch, substitute_position(epoch, batch.builder.range().begin + row, attempt));
 }
 
 }  // namespace headrace

@@ -74,7 +74,7 @@ void Engine::return_from_python(RecordRun& run, int i) {
   PythonCall call = std::move(*flight.call);
   flight.call.reset();
   if (!call.result) return fail(run, i, std::move(call.result.error()));
-  Result<void> returned = options_.plan->python_return(flight.step, call, flight.record);
+  Result<void> returned = options_.task.plan->python_return(flight.step, call, flight.record);
   if (!returned) return fail(run, i, std::move(returned.error()));
   ++flight.step;
 }
@@ -115,7 +115,7 @@ std::vector<std::unique_ptr<RecordRun>> Engine::take_python_share() {
 }
 
 void Engine::call_python(int step, std::span<PythonCall* const> calls) {
-  PythonFunction& function = *options_.plan->steps()[step].function;
+  PythonFunction& function = *options_.task.plan->steps()[step].function;
   if (options_.python_workers > 0) return function.call(calls);
   MutexLock lock(python_mutex_);
   function.call(calls);

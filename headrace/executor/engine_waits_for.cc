@@ -62,13 +62,13 @@ std::string Engine::waits_for() const {
   if (all.size() > kNamed) all.resize(kNamed);
   std::string text;
   for (const Doing& doing : all) {
-    const std::string records = text_of(*options_.source, doing.records);
+    const std::string records = text_of(*options_.task.source, doing.records);
     text += text.empty() ? "" : "; ";
     if (doing.kind == Kind::kReads) text += records + " to be read";
     if (doing.kind == Kind::kMakes) text += records + " to be decoded and transformed";
     if (doing.kind == Kind::kInPython)
-      text +=
-          "a Python step, " + options_.plan->steps()[doing.step].label + ", to return " + records;
+      text += "a Python step, " + options_.task.plan->steps()[doing.step].label + ", to return " +
+              records;
     if (doing.since > 0) text += ", for " + std::to_string(int(now() - doing.since)) + " s";
   }
   if (!text.empty()) return text;

@@ -25,13 +25,11 @@ class BatchMakerTest : public testing::TestWithParam<bool> {
                         .values = ArrayColumn{numbers_.data(), DType::kInt64, kRecords, {}, {}}}});
     plan_ = make_plan(source_->schema(), {}, {});
     sampler_ = sequential(kRecords);
-    const EngineOptions engine{.source = source_,
-                               .plan = plan_,
-                               .sampler = sampler_,
-                               .layout = layout_,
-                               .threads = 2,
-                               .memory_limit = kMemory,
-                               .warn = {}};
+    const EngineOptions engine{
+        .task = {.source = source_, .plan = plan_, .sampler = sampler_, .layout = layout_},
+        .threads = 2,
+        .memory_limit = kMemory,
+        .warn = {}};
     if (!GetParam()) {
       maker_ = std::make_unique<StreamingBatches>(engine, bad_records_, "off");
       return;

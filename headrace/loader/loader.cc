@@ -105,21 +105,21 @@ class Loader::Impl {
     }
     decode_ = choose_decode(decode_question(*source), finish_);
     EngineOptions engine{
-        .source = path_.source(),
-        .plan = plan_,
-        .sampler = sampler_,
-        .layout = layout_,
-        .seed = options().seed,
+        .task = {.source = path_.source(),
+                 .plan = plan_,
+                 .sampler = sampler_,
+                 .layout = layout_,
+                 .seed = options().seed,
+                 .on_error = options().on_error,
+                 .left = {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
+                 .decoding = decoding_,
+                 .sounds = known_sound_forms(*source)},
         .threads = options().threads,
         .python_workers = options().python_workers,
-        .on_error = options().on_error,
         .memory_limit = options().memory_limit - path_.cache_bytes(),
         .warn = options().warn,
         .device = options().device,
-        .patience_seconds = options().patience_seconds,
-        .left = {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
-        .decoding = decoding_,
-        .sounds = known_sound_forms(*source)};
+        .patience_seconds = options().patience_seconds};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const LeftToDevice& left) {
@@ -141,21 +141,21 @@ class Loader::Impl {
       leave_nothing("with resident: where batches are cut", engine);
     }
     if (decode_.there && finish_.any()) {
-      engine.left.coded_row = coded_share(*source, *plan_);
-      if (engine.left.coded_row > CodedRows::kUsualRow && !fits(engine.left)) {
-        engine.left.coded_row = CodedRows::kUsualRow;
+      engine.task.left.coded_row = coded_share(*source, *plan_);
+      if (engine.task.left.coded_row > CodedRows::kUsualRow && !fits(engine.task.left)) {
+        engine.task.left.coded_row = CodedRows::kUsualRow;
       }
       try {
-        divide(engine.left);
+        divide(engine.task.left);
       } catch (const Exception&) {
         if (options().decode == DecodeUse::kDevice) throw;
         decode_ = {false, "cpu: memory_limit has no room for coded bytes"};
-        engine.left.decoded.clear();
+        engine.task.left.decoded.clear();
       }
     }
     if (finish_.any()) {
       try {
-        divide(engine.left);
+        divide(engine.task.left);
       } catch (const Exception&) {  // beside the bytes there is no room for rows of another kind
         if (options().finish == FinishUse::kDevice || finish_.asked) throw;
         leave_nothing("host: memory_limit has no room for both forms of a batch", engine);
@@ -178,7 +178,7 @@ class Loader::Impl {
   void leave_nothing(const std::string& why, EngineOptions& engine) {
     finish_ = {{}, why};
     if (decode_.there) decode_ = {false, "cpu: " + why};
-    engine.left = {};
+    engine.task.left = {};
   }
 
   ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline,

@@ -24,8 +24,8 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
   EngineOptions options = options_;
   options.memory_limit -= residence_->bytes();
   if (const std::shared_ptr<const ResidentSource> records = residence_->source()) {
-    options.source = records;
-    options.plan = residence_->plan();
+    options.task.source = records;
+    options.task.plan = residence_->plan();
   }
   return std::make_shared<StreamingBatches>(std::move(options), bad_records_, std::string());
 }
@@ -33,7 +33,7 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
 bool ResidentBatches::settle(const Interrupted& interrupted) {
   if (residence_->is_on() && !residence_->is_prepared()) {
     by_engine()->close();  // it has the memory that the records are to have
-    residence_->prepare(options_.source, options_.warn, interrupted);
+    residence_->prepare(options_.task.source, options_.warn, interrupted);
     replace(streaming());
   }
   return residence_->is_on_device();
@@ -48,10 +48,10 @@ void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& int
 
 std::optional<Batch> ResidentBatches::next(const Interrupted& interrupted) {
   if (!residence_->cuts()) return by_engine()->next(interrupted);
-  if (batch_ >= options_.layout.batches()) return std::nullopt;
+  if (batch_ >= options_.task.layout.batches()) return std::nullopt;
   const double begin = now();
   std::optional<Batch> batch =
-      residence_->cut(options_.seed, static_cast<uint64_t>(epoch_), batch_);
+      residence_->cut(options_.task.seed, static_cast<uint64_t>(epoch_), batch_);
   if (!batch) {
     by_engine()->start(epoch_, batch_, interrupted);
     return by_engine()->next(interrupted);
@@ -64,7 +64,7 @@ std::optional<Batch> ResidentBatches::next(const Interrupted& interrupted) {
 }
 
 void ResidentBatches::reseed(uint64_t seed) {
-  options_.seed = seed;
+  options_.task.seed = seed;
   by_engine()->reseed(seed);
 }
 

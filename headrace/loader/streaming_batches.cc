@@ -29,7 +29,7 @@ void StreamingBatches::stop(const Interrupted& interrupted) {
 void StreamingBatches::reseed(uint64_t seed) {
   close();
   MutexLock lock(mutex_);
-  options_.seed = seed;
+  options_.task.seed = seed;
 }
 
 MakerStats StreamingBatches::stats() const {

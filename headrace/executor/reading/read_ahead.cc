@@ -132,17 +132,17 @@ bool ReadAhead::has_room(size_t bytes) const {
 
 void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {
   out.max_bytes = max_bytes;
-  out.by_range = by_range();
+  out.by_range = by_range_.empty() ? nullptr : &by_range_;
 }
 
-void ReadAhead::read_now(int64_t index, RecordData& out) const {
+void ReadAhead::read_alone(int64_t index, RecordData& out) const {
   set_terms(max_bytes_, out);
   source_->read({&index, 1}, wanted_, {&out, 1});
 }
 
 size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait) {
   if (memory_) {
-    read_now(index, out);
+    read_alone(index, out);
     return 0;
   }
   int64_t number;
@@ -155,7 +155,7 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
 }
 
 size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
-  read_now(index, out);
+  read_alone(index, out);
   const size_t bytes = counted(bytes_of(out));
   MutexLock lock(mutex_);
   lent_ += bytes;
@@ -187,7 +187,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   const long waits = waits_of_this_thread();
   const double begin = now();
   try {
-    read_now(index, out);
+    read_alone(index, out);
   } catch (...) {
     give_back(expected);
     throw;

@@ -70,7 +70,9 @@ class ReadAhead {
   // those who have give back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
-  // The same of a record that has no number in the stream, now.
+  // Reads a record that has no number in the stream, on the calling thread.
+  void read_alone(int64_t index, RecordData& out) const;
+  // The same, and counts its bytes in the share: the caller gives them back.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
   // Takes the buffers of a record that nobody looks at any more: as spares, or to free them.
@@ -78,8 +80,6 @@ class ReadAhead {
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
-  // For records that are read beside it.
-  const std::vector<bool>* by_range() const { return by_range_.empty() ? nullptr : &by_range_; }
   // Of a record's bytes, what the share has to hold.
   size_t counted(size_t bytes) const { return std::min(bytes, share_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
@@ -102,7 +102,6 @@ class ReadAhead {
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
   size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
-  void read_now(int64_t index, RecordData& out) const;
   void set_terms(size_t max_bytes, RecordData& out) const;
   size_t expected_bytes() const REQUIRES_LOCK(mutex_);
   bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);

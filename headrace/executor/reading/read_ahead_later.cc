@@ -227,7 +227,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
   const StagedReads staged(entry.pieces);
   const size_t reserved = counted(entry.bytes);
   try {
-    read_now(index, out);
+    read_alone(index, out);
   } catch (...) {
     MutexLock lock(mutex_);
     held_ -= entry.bytes;
