@@ -8,9 +8,6 @@
 namespace headrace {
 namespace {
 
-// Fields of fewer bytes a batch get memory of their own for each batch: keeping labels never keeps
-// a slot.
-constexpr size_t kPooledBytes = 64 << 10;
 // A run should last about this long: short enough to balance the end of an epoch, long enough that
 // claiming costs nothing.
 constexpr double kRunSeconds = 4e-3;
@@ -45,7 +42,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       has_lists_(options_.task.plan->delivers_lists()),
       assembles_(options_.task.plan->assembles()),
       order_(options_.task),
-      pixels_(intermediate_memory(*options_.task.plan)),
+      record_bytes_(*options_.task.plan),
       bad_records_(bad_records),
       shares_(with_kept_frames(
           with_near_partners(
@@ -62,6 +59,12 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
                   shares_.largest_file, options_.task.plan->by_range()),
       kept_(shares_.kept),
       python_side_(*this),
+      rings_(*options_.task.plan, options_.task.left, options_.task.layout.rank_batch(),
+             shares_.depth, options_.device,
+             [threads = options_.threads] { ThreadPool::workers().wake(threads); }),
+      on_device_{.left = options_.task.left,
+                 .finished = [this](size_t output, size_t) { return rings_.take_finished(output); },
+                 .decoding = options_.task.decoding},
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.task.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
@@ -70,26 +73,6 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
     shares_.assembled = shares_.lists;
   }
   spare_.reserve(kSpareRuns);
-  const auto wake = [threads = options_.threads] { ThreadPool::workers().wake(threads); };
-  const auto rows = static_cast<size_t>(options_.task.layout.rank_batch());
-  const LeftToDevice& left = options_.task.left;
-  on_device_ = {left,
-                [this](size_t output, size_t) -> std::shared_ptr<void> {
-                  return finished_rings_[output] ? finished_rings_[output]->take() : nullptr;
-                },
-                options_.task.decoding};
-  for (size_t i = 0; i < options_.task.plan->outputs().size(); ++i) {
-    const Output& output = options_.task.plan->outputs()[i];
-    const size_t bytes = slot_row_bytes(output, i, left) * rows;
-    const bool some_before = left.place(i) == FinishPlace::kMostlyDevice;
-    finished_rings_.push_back(some_before
-                                  ? std::make_shared<SlotRing>(output.bytes_per_record * rows,
-                                                               shares_.depth, nullptr, nullptr)
-                                  : nullptr);
-    rings_.push_back(output.as_list || bytes < kPooledBytes
-                         ? nullptr
-                         : std::make_shared<SlotRing>(bytes, shares_.depth, wake, options_.device));
-  }
   at_workers_.emplace(ThreadPool::workers(), *this);
   if (has_python_steps_) at_python_threads_.emplace(python_threads(), python_side_);
 }
@@ -99,9 +82,6 @@ Engine::~Engine() {
   stop();
   at_workers_.reset();
   at_python_threads_.reset();
-  for (auto& ring : rings_) {
-    if (ring) ring->detach();
-  }
 }
 
 void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted) {
@@ -244,7 +224,7 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   run = claim();
   if (!run) return assemble_next();
   renderer.allow_values(shares_.largest_record);
-  renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));
+  renderer.allow_pictures(std::max(shares_.largest_record, record_bytes_.largest_image()));
   if (run->first_row == 0 && !run->begun) announce(*run->batch);
   const StageSeconds before = renderer.seconds();
   const uint64_t freed = freed_;
@@ -304,10 +284,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
 EngineStats Engine::stats() const {
   MutexLock lock(mutex_);
   EngineStats stats = stats_;
-  for (const auto* rings : {&rings_, &finished_rings_}) {
-    for (const auto& ring : *rings) stats.memory_used += ring ? ring->mapped_bytes() : 0;
-  }
-  const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + assembled_bytes_ +
+  const size_t fixed = rings_.mapped_bytes() + shares_.threads + list_bytes_ + assembled_bytes_ +
                        read_ahead_.held_bytes() + kept_.held_bytes();
   stats.memory_used = fixed + gate_.used();
   stats.memory_peak = fixed + gate_.peak();

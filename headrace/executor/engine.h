@@ -26,11 +26,11 @@
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch.h"
 #include "headrace/executor/batch/foreseen_rows.h"
-#include "headrace/executor/memory/intermediate.h"
 #include "headrace/executor/memory/kept_partners.h"
 #include "headrace/executor/memory/memory_gate.h"
 #include "headrace/executor/memory/memory_shares.h"
-#include "headrace/executor/memory/slots.h"
+#include "headrace/executor/memory/record_bytes.h"
+#include "headrace/executor/memory/slot_rings.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
@@ -122,7 +122,7 @@ class Engine final : public PoolClient {
   void assemble(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
   void account_failures(OpenBatch& batch);
-  void copy_slots_that_run_out(Batch& batch, const OpenBatch& open);
+  void copy_slots_that_run_out(Batch& batch);
 
   // Processing (engine_process.cc).
   int process(RecordRun& run, Renderer& renderer);
@@ -140,8 +140,6 @@ class Engine final : public PoolClient {
   void give_back(InFlight& flight);
   size_t bytes_to_write(const InFlight& flight) const;
   size_t bytes_until_written(const InFlight& flight) const;
-  size_t bytes_until_written(const Record& record) const;  // with its partners that are begun
-  size_t bytes_of_one(const Record& record) const;
 
   // Groups (engine_groups.cc).
   int process_group(RecordRun& run, int first, Renderer& renderer);
@@ -187,7 +185,7 @@ class Engine final : public PoolClient {
   const EngineOptions options_;
   const bool has_python_steps_, has_lists_, assembles_;
   const RecordOrder order_;
-  const IntermediateMemory pixels_;
+  const RecordBytes record_bytes_;
   BadRecords& bad_records_;
   MemoryShares shares_;
   MemoryGate gate_;
@@ -196,9 +194,7 @@ class Engine final : public PoolClient {
   PythonSide python_side_;
   Mutex python_mutex_;  // one call into Python's functions at a time, unless
                         // it has workers
-  std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
-  // By output that a device finishes: for rows that it cannot, which most runs have none of.
-  std::vector<std::shared_ptr<SlotRing>> finished_rings_;
+  const SlotRings rings_;
   BatchBuilder::OnDevice on_device_;
   std::atomic<bool> stopping_{false};  // records that have not begun need not begin
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
@@ -230,9 +226,5 @@ class Engine final : public PoolClient {
   // Last: who leaves the pools first is asked for nothing while the rest goes.
   std::optional<Membership> at_workers_, at_python_threads_;
 };
-
-// What is at hand in a catch block, as an error of the engine's: a coded one, HR0704 where memory
-// was refused, HR0791 for anything else.
-Error error_in_hand();
 
 }  // namespace headrace

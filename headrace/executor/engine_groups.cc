@@ -8,6 +8,7 @@
 // asks for the same.
 #include <algorithm>
 
+#include "headrace/executor/caught_error.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -83,9 +84,9 @@ int Engine::begin_group(RecordRun& group, Renderer& renderer) {
     if (std::ssize(group.flight) <= i) group.flight.resize(i + 1);
     InFlight& flight = group.flight[i];
     try {
-      const bool may_wait = pixels_.any ? i == 0 : bytes == 0;
+      const bool may_wait = record_bytes_.asks_early() ? i == 0 : bytes == 0;
       if (!is_begun(flight)) begin_record(group, i, renderer, may_wait);
-      if (pixels_.any && is_begun(flight) && !reserve_early(group, i)) break;
+      if (record_bytes_.asks_early() && is_begun(flight) && !reserve_early(group, i)) break;
     } catch (const std::exception&) {
       fail_by_exception(group, i, 1);
     }
@@ -98,7 +99,7 @@ int Engine::begin_group(RecordRun& group, Renderer& renderer) {
 
 // To where the records can be written.
 void Engine::advance_group(RecordRun& group, int taken, Renderer& renderer) {
-  const bool together = pixels_.any && taken > 1;
+  const bool together = record_bytes_.asks_early() && taken > 1;
   std::vector<Recipe*> asked_for;
   do {
     asked_for.clear();
@@ -126,7 +127,7 @@ void Engine::substitute_bad(RecordRun& group, int taken, Renderer& renderer) {
     try {
       failure.fatal = !substitute(*group.batch, failure.row, failure, renderer);
     } catch (const std::exception&) {
-      failure.error = error_in_hand();
+      failure.error = error_from_current_exception();
       failure.fatal = true;
     }
     settle(group, i);

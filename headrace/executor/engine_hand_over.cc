@@ -32,10 +32,7 @@ void Engine::consumer_arrives() {
   bool begins_to_keep = false;
   {
     MutexLock lock(mutex_);
-    int kept = 0;
-    for (const auto& ring : rings_) {
-      if (ring) kept = std::max(kept, ring->out() - static_cast<int>(open_.size()));
-    }
+    const int kept = rings_.most_out() - static_cast<int>(open_.size());
     begins_to_keep = kept >= 2 && !consumer_keeps_;
     consumer_keeps_ = kept >= 2;
     consumer_waits_ = true;
@@ -122,7 +119,7 @@ Batch Engine::hand_over(OpenBatch& open) {
     list_bytes_ -= open.list_bytes;
     assembled_bytes_ -= open.assembled_bytes;
   }
-  copy_slots_that_run_out(batch, open);
+  copy_slots_that_run_out(batch);
   MutexLock lock(mutex_);
   ++stats_.batches;
   stats_.foreseen += open.builder.came_true();
@@ -165,18 +162,19 @@ void Engine::account_failures(OpenBatch& open) {
   bad_records_.check(seen);
 }
 
-void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
-  for (int output : open.pooled) {
-    SlotRing& ring = *rings_[output];
-    batch.fields[output].is_pinned = ring.pinned();
-    int with_engine = ring.available();  // free ones, and those being filled
+void Engine::copy_slots_that_run_out(Batch& batch) {
+  for (size_t output = 0; output < batch.fields.size(); ++output) {
+    const SlotRing* ring = rings_.of(output);
+    if (!ring) continue;
+    BatchField& field = batch.fields[output];
+    field.is_pinned = ring->pinned();
+    int with_engine = ring->available();  // free ones, and those being filled
     {
       MutexLock lock(mutex_);
       with_engine += static_cast<int>(open_.size());
     }
     if (with_engine > 0) continue;
-    BatchField& field = batch.fields[output];
-    std::shared_ptr<void> copy = make_pages(ring.bytes());
+    std::shared_ptr<void> copy = make_pages(ring->bytes());
     size_t bytes = field.unfinished ? 0 : field.view.dense_bytes();
     if (field.unfinished) {
       for (const auto& piece : field.unfinished->slot_pieces()) bytes = piece.end();
@@ -192,7 +190,7 @@ void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
     }
     if (first && options_.warn) {
       options_.warn(
-          "all " + std::to_string(ring.depth()) + " slots of \"" + field.name +
+          "all " + std::to_string(ring->depth()) + " slots of \"" + field.name +
           "\" are held by the consumer: batches are copied from now on (drop batches before "
           "taking the next, or raise memory_limit)");
     }

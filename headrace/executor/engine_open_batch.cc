@@ -25,13 +25,7 @@ bool Engine::may_use_spare() const {
 
 bool Engine::open_batch() {
   if (next_open_ >= options_.task.layout.batches()) return false;
-  std::vector<int> pooled;
-  for (size_t i = 0; i < rings_.size(); ++i) {
-    if (!rings_[i]) continue;
-    if (rings_[i]->available() == 0) return false;
-    if (!may_use_spare() && rings_[i]->out() >= 2) return false;
-    pooled.push_back(static_cast<int>(i));
-  }
+  if (!rings_.may_open(may_use_spare())) return false;
   // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
   if (static_cast<int>(open_.size()) >= shares_.depth) return false;
   const BatchRange range = options_.task.layout.range(next_open_);
@@ -41,15 +35,12 @@ bool Engine::open_batch() {
                         static_cast<uint64_t>(epoch_), range, index, shares_.lists / 2);
   }
   if (!open_.empty() && list_bytes_ + foreseen_->bytes > shares_.lists) return false;
-  auto memory = [this](size_t output, size_t bytes) {
-    return rings_[output] ? rings_[output]->take() : make_pages(bytes);
-  };
+  auto memory = [this](size_t output, size_t bytes) { return rings_.take(output, bytes); };
   open_.push_back(std::make_unique<OpenBatch>(
       OpenBatch{.builder = BatchBuilder(*options_.task.plan, *options_.task.source, epoch_,
                                         next_open_, range, options_.task.layout.positions(), memory,
                                         on_device_, std::move(foreseen_->rows)),
                 .first_sequence = next_sequence_,
-                .pooled = std::move(pooled),
                 .list_bytes = foreseen_->bytes,
                 .foreseen_bytes = foreseen_->bytes}));
   list_bytes_ += foreseen_->bytes;

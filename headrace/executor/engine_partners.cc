@@ -68,7 +68,7 @@ Result<void> Engine::advance_partners(std::span<const PartnerRead> reads, Record
 
 Result<int> Engine::prepare(Record& record, Renderer& renderer, uint64_t epoch, bool keeps) {
   const Plan& plan = *options_.task.plan;
-  const size_t reserved = bytes_of_one(record);
+  const size_t reserved = record_bytes_.of_one(record);
   Result<int> there = apply_steps(0, record, renderer, epoch, plan.partner_step());
   if (!there) return there;
   if (keeps && take_kept(kept_.find(int64_t(epoch), record.position).get(), record)) return there;

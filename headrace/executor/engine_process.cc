@@ -2,9 +2,9 @@
 // What a worker does with a run of records whose pipeline has no Python step, and what all runs
 // share.
 #include <algorithm>
-#include <new>
 
 #include "headrace/base/clock.h"
+#include "headrace/executor/caught_error.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -13,18 +13,6 @@ namespace {
 // Read buffers above this are given back, so that a worker keeps at most a group times as much.
 constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
-
-const ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
-                             "The system refused memory for this record although memory_limit "
-                             "allows it: other processes or a container's limit leave less "
-                             "than the loader was told it may use. Lower memory_limit or "
-                             "threads."};
-
-const ErrorCode kUnexpected{
-    "HR0791", ErrorKind::kData, "an exception inside the engine",
-    "A part of the engine, or of Python below it, threw an exception that is no error of the data "
-    "that it knows. It counts as one of the record at hand, so on_error= applies; the message says "
-    "what was thrown."};
 
 std::string substituted_by(int64_t index) {
   return "substituted by record " + std::to_string(index);
@@ -36,38 +24,6 @@ void note_attempts(RowFailure& failure) {
 }
 
 }  // namespace
-
-size_t made_bytes(const Record& record) {
-  size_t bytes = 0;
-  for (const FieldValue& value : record.fields) bytes += value.owned ? value.owned->size() : 0;
-  return bytes;
-}
-
-size_t working_bytes(const Record& record) {
-  size_t bytes = made_bytes(record);
-  for (const FieldValue& value : record.fields) {
-    bytes += Renderer::working_bytes(value.picture) + value.sound.header.working_bytes;
-  }
-  return bytes;
-}
-
-size_t encoded_bytes(const RecordData& data) {
-  size_t bytes = 0;
-  data.each_buffer([&](const Buffer& buffer) { bytes += buffer.size(); });
-  return bytes;
-}
-
-Error error_in_hand() {
-  try {
-    throw;
-  } catch (const Exception& exception) {
-    return exception.error();
-  } catch (const std::bad_alloc&) {
-    return {.code = &kOutOfMemory, .what = "the system refused memory"};
-  } catch (const std::exception& exception) {
-    return {.code = &kUnexpected, .what = exception.what()};
-  }
-}
 
 // Returns how many of the run's records are now settled that were not.
 int Engine::process(RecordRun& run, Renderer& renderer) {
@@ -89,7 +45,7 @@ int Engine::process(RecordRun& run, Renderer& renderer) {
 void Engine::fail_by_exception(RecordRun& run, int first, int count) {
   for (int i = first; i < first + count; ++i) {
     const InFlight& flight = run.flight[i];
-    if (!flight.settled() && !flight.bad()) fail(run, i, error_in_hand());
+    if (!flight.settled() && !flight.bad()) fail(run, i, error_from_current_exception());
   }
 }
 
@@ -191,38 +147,11 @@ bool Engine::reserve_early(RecordRun& run, int i) {
   return hold.has_value();
 }
 
-// Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
-// once, and where they cross to Python and back, a copy of each.
-size_t Engine::bytes_of_one(const Record& record) const {
-  size_t bytes = 0;
-  for (size_t i = 0; i < record.fields.size(); ++i) {
-    const Recipe& picture = record.fields[i].picture;
-    bytes += pixels_.bytes_of(record.fields[i].sound);
-    if (const Video& video = record.fields[i].video; video.track) {
-      bytes += pixels_.bytes_of(video, i);
-    }
-    if (picture.channels() == 0) continue;
-    const size_t pixels = pixels_.bytes_of(picture);
-    const size_t copies = has_python_steps_ ? 4 : 2;
-    bytes += std::max(copies * pixels + pixels_.scratch_bytes(picture),
-                      pixels + Renderer::working_bytes(picture));
-    const int views = pixels_.views[i];  // each has its pixels, and one of them a step at a time
-    if (views > 1) bytes += size_t(views - 1) * pixels;
-  }
-  return bytes;
-}
-
 size_t Engine::bytes_until_written(const InFlight& flight) const {
-  size_t bytes = bytes_until_written(flight.record);
+  size_t bytes = record_bytes_.until_written(flight.record);
   for (const PartnerRead& partner : flight.partners) {
     if (partner.kept) bytes += partner.kept->reserved;
   }
-  return bytes;
-}
-
-size_t Engine::bytes_until_written(const Record& record) const {
-  size_t bytes = bytes_of_one(record);
-  for (const Record& partner : record.partners) bytes += bytes_of_one(partner);
   return bytes;
 }
 
@@ -238,7 +167,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   for (int i = first; i < first + count; ++i) {
     InFlight& flight = run.flight[i];
     if (flight.settled() || flight.bad()) continue;
-    if (!pixels_.any) {  // else it has what it needs
+    if (!record_bytes_.asks_early()) {  // else it has what it needs
       const size_t whole = working_bytes(flight.record) + encoded_bytes(flight.data);
       if (gate_.refuses(whole)) {
         fail(run, i, gate_.refusal(whole));
@@ -338,11 +267,12 @@ void Engine::give_back(InFlight& flight) {
   size_t largest = 0;
   flight.data.each_buffer([&](Buffer& buffer) { largest = std::max(largest, buffer.capacity()); });
   for (FieldValue& value : flight.record.fields) {
-    if (pixels_.any) value.picture = Recipe();
+    if (record_bytes_.asks_early()) value.picture = Recipe();
     value.frame.reset();
     value.video = {};
     value.sound = {};
-    if (pixels_.any || (value.owned && value.owned->capacity() > kKeptBuffer)) value.owned.reset();
+    if (record_bytes_.asks_early() || (value.owned && value.owned->capacity() > kKeptBuffer))
+      value.owned.reset();
   }
   for (auto& picture : flight.record.pixels) {
     if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();

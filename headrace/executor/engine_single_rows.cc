@@ -12,7 +12,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
                               [](size_t, size_t bytes) { return make_pages(bytes); }, {})};
   Renderer renderer;
   renderer.allow_values(shares_.largest_record);
-  renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));
+  renderer.allow_pictures(std::max(shares_.largest_record, record_bytes_.largest_image()));
   for (int row = 0; row < open.builder.rows(); ++row) {
     int64_t blamed = -1;
     Result<void> made = make_row(open, row, 0, renderer, blamed);
@@ -59,7 +59,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
     read_ahead_.read_alone(record.partners[i].index, reads[i].data);
   if (Result<void> begun = begin_partners(reads, record, renderer, blamed); !begun) return begun;
   // At once for all that follows, and before a Python step is asked.
-  const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
+  const size_t bytes = record_bytes_.asks_early() ? record_bytes_.until_written(record) : 0;
   if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
   int step = 0;
@@ -79,7 +79,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
       return called;
     ++step;
   }
-  if (!pixels_.any) {
+  if (!record_bytes_.asks_early()) {
     const size_t to_write = working_bytes(record) + encoded_bytes(data);
     if (gate_.refuses(to_write)) return gate_.refusal(to_write);
     hold = gate_.acquire(batch.first_sequence + row, to_write);

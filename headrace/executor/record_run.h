@@ -34,9 +34,8 @@ using RowFailures = std::list<RowFailure>;
 // A batch that is being filled.
 struct OpenBatch {
   BatchBuilder builder;
-  int64_t first_sequence = 0;    // of row 0 in the stream
-  std::vector<int> pooled = {};  // output numbers whose memory is a slot's
-  int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
+  int64_t first_sequence = 0;  // of row 0 in the stream
+  int claimed = 0, done = 0;   // rows; the engine's lock guards these and all below
   RowFailures failures = {};
   std::vector<int> unsettled = {};  // rows by group, where there are batch steps
   int64_t warnings = 0;
@@ -81,13 +80,6 @@ struct InFlight {
   bool settled() const { return state == State::kSettled; }
   bool bad() const { return state == State::kBad; }
 };
-
-// What steps have made for fields that are no pictures.
-size_t made_bytes(const Record& record);
-// Of rendering all its pictures, as they are now, and of what steps have made of its other fields.
-size_t working_bytes(const Record& record);
-// Of what was read, as far as it is not the source's own memory.
-size_t encoded_bytes(const RecordData& data);
 
 // What is being done to a run's records, for whoever asks why no batch comes.
 struct RunActivity {

@@ -10,6 +10,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/executor/caught_error.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/coded_share.h"
 #include "headrace/kernels/dispatch.h"
@@ -473,7 +474,7 @@ std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
   try {
     return impl_->next(interrupted);
   } catch (const std::bad_alloc&) {
-    throw Exception(error_in_hand());
+    throw Exception(error_from_current_exception());
   }
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+// What a catch block has caught, as an error value: a coded one as it is, HR0704 where memory was
+// refused, HR0791 for anything else. REQUIRES: a catch block.
+Error error_from_current_exception();
+
+}  // namespace headrace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rings of a loader's batches: one per dense field that is large enough for it. All have the
+// same depth, and a batch takes a slot of each. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "headrace/executor/memory/slots.h"
+#include "headrace/finish/left_to_device.h"
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+class SlotRings {
+ public:
+  // For batches of up to `rows`; `depth` slots in each ring. Slots are pinned for `device`, where
+  // there is one. `on_return` is called when a slot comes back, with no lock held.
+  SlotRings(const Plan& plan, const LeftToDevice& left, int64_t rows, int depth,
+            const DevicePtr& device, const std::function<void()>& on_return);
+  ~SlotRings();  // slots that are out stay valid, and call nothing when they come back
+
+  // The ring of an output; null where its batches have memory of their own.
+  const SlotRing* of(size_t output) const { return rings_[output].get(); }
+  // Memory for a batch's output: a slot, or pages of this size. REQUIRES: may_open().
+  std::shared_ptr<void> take(size_t output, size_t bytes) const;
+  // Memory for rows of an output that the device cannot finish; null where that is not foreseen, or
+  // none is free.
+  std::shared_ptr<void> take_finished(size_t output) const;
+
+  // Whether each ring has a slot for another batch: the last of three only where `may_use_spare`.
+  bool may_open(bool may_use_spare) const;
+  int most_out() const;  // slots of one ring that are out
+  size_t mapped_bytes() const;
+
+ private:
+  std::vector<std::shared_ptr<SlotRing>> rings_;     // by output. shared: with the slots out
+  std::vector<std::shared_ptr<SlotRing>> finished_;  // by output, which most runs have none of
+};
+
+}  // namespace headrace
