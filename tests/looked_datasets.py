@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -265,6 +266,43 @@ class DrawsOfModule(Base):
     def __getitem__(self, i: int) -> Any:
         GENERATOR.random()
         return self.transform(self.open(i)), self.labels[i]
+
+
+def of_torch() -> Any:
+    return np.random.default_rng(torch.initial_seed() % (1 << 32))
+
+
+class DrawsAnew(Base):
+    """From a generator that is made for each record, to hardly any effect."""
+
+    def __getitem__(self, i: int) -> Any:
+        j = i if self.make[0]().random() < 0.999999 else 0
+        return self.transform(self.open(j)), self.labels[i]
+
+
+class Starts(Base):
+    def __getitem__(self, i: int) -> Any:
+        return self.transform(self.open(i)), len(subprocess.check_output(["true"]))
+
+
+class Sets(Base):
+    def __getitem__(self, i: int) -> Any:
+        os.environ["HEADRACE_RECORD"] = str(i)
+        return self.transform(self.open(i)), self.labels[i]
+
+
+class Lines(Base):
+    """Labels from one file that stays open, and a log that does, too."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        path.write_bytes(b"0" * len(self))
+        self.file = path.open("rb", buffering=0)
+        self.log = path.with_suffix(".log").open("wb", buffering=0)
+
+    def __getitem__(self, i: int) -> Any:
+        self.log.write(b"%d\n" % i)
+        return self.transform(self.open(i)), int(self.file.read(1) or 1)
 
 
 class Partner(Base):

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from migrated_classes import translated
 from picture_kinds import waves
-from PIL import Image
+from PIL import Image, ImageOps
 
 import headrace as hr
 
@@ -143,6 +143,55 @@ def test_a_change_of_a_class_or_the_environment_is_named(monkeypatch: Any) -> No
         monkeypatch.setattr(Usual, "scale", 3)
         with pytest.raises(hr.ConfigError, match=r"HR0836.*Usual\.scale is 3 now, it was 1"):
             list(loader.torch())
+
+
+class Beside(Usual):
+    """Reads what lies beside each picture, and the environment."""
+
+    def __getitem__(self, i: int) -> Any:
+        image = self.transform(Image.open(self.paths[i]).convert("RGB"))
+        notes = Path(self.paths[i]).with_suffix(".txt")
+        label = int(notes.read_text()) if notes.exists() else 0
+        others = len(list(notes.parent.glob("*.box")))
+        return image, label + others + int(os.getenv("A_SHIFT", "0"))
+
+
+def test_a_change_of_what_lies_beside_the_pictures_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = folder / "a" / "0.txt"
+    notes.write_text("1")
+    dataloader = DataLoader(Beside(), batch_size=4)
+    for change, name in (
+        (lambda: monkeypatch.setenv("A_SHIFT", "5"), r"os\.environ\['A_SHIFT'\] is '5' now"),
+        (lambda: notes.write_text("22"), r"a/0\.txt, which __getitem__ reads, has changed"),
+        (lambda: notes.with_name("2.txt").write_text("3"), r"a/2\.txt, .* is new"),
+        (notes.unlink, r"a/0\.txt, .* is gone"),
+        (notes.with_name("1.box").touch, r"pictures/a, .* has changed"),
+    ):
+        assert_named(dataloader, change, name)
+    Image.open(folder / "a" / "0.png").rotate(90).save(folder / "a" / "0.png")
+    with translated(dataloader) as loader:
+        monkeypatch.setenv("ANOTHER", "1")
+        assert not loader.report.python and equal(loader.torch(), dataloader)
+
+
+class Solarized:
+    """As the environment says."""
+
+    def __call__(self, image: Any) -> Any:
+        return ImageOps.solarize(image, int(os.environ.get("A_SHIFT", "9")))
+
+
+def test_a_transform_that_reads_the_environment_stays_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dataloader = DataLoader(folder_of(v2.Compose([Solarized(), resized()])), batch_size=4)
+    with translated(dataloader) as loader:
+        assert "reads os.environ['A_SHIFT']" in loader.report.python[0].note
+        for shift in ("9", "200"):
+            monkeypatch.setenv("A_SHIFT", shift)
+            assert equal(loader.torch(), dataloader)
 
 
 HOLDERS = {

@@ -130,6 +130,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "changes self.generator",
     ),
     "a generator of the module's": (lambda: sets.DrawsOfModule(), "changes GENERATOR"),
+    "a generator of its own for each record": (
+        lambda: sets.DrawsAnew(make=(np.random.default_rng,)),
+        "draws from the system's generator",
+    ),
+    "torch's seed": (lambda: sets.DrawsAnew(make=(sets.of_torch,)), r"initial_seed\(\)"),
+    "a process": (lambda: sets.Starts(), "starts a process"),
+    "the environment is set": (lambda: sets.Sets(), r"calls os\.putenv\(\)"),
     "another record by chance": (lambda: sets.Partner(), "draws random numbers"),
     "one draw for two images": (lambda: sets.SameDraw(sets.drawn()), r"get_rng_state\(\)"),
     "images as they are stored": (lambda: sets.AsStored(in_colors()), r"without \.convert"),
@@ -197,8 +204,10 @@ def test_nothing_of_the_dataset_or_the_program_changes() -> None:
     log = Path(sets.FOLDER).parent / "log.txt"
     log.unlink(missing_ok=True)  # other tests run it
     filled = lru.load.cache_info().currsize
-    for dataset in (cached, lru, writes, sets.DrawsOfModule()):
+    lines = sets.Lines(log.with_name("lines.txt"))
+    for dataset in (cached, lru, writes, sets.DrawsOfModule(), lines):
         looking.look(dataset)
+    assert lines.file.read() == b"0" * 30 and lines.log.tell() == 0
     assert not cached.cache and lru.load.cache_info().currsize == filled
     assert not log.exists()
     assert before[:2] == (sets.GENERATOR.bit_generator.state, random.getstate())
@@ -218,7 +227,7 @@ class Ends(sets.Base):
 
 
 def crash() -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
+    signal.raise_signal(signal.SIGSEGV)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from headrace.errors import declare
+from headrace.migrate.look.outside import Outside
 from headrace.migrate.nesting import Node
 from headrace.sources import Source
 
@@ -56,6 +57,7 @@ class Dataset:
     shared: str = ""  # the field whose files all pictures are views of
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
     left_out: frozenset[str] = frozenset()  # values of its records that no batch has
+    outside: Outside = dataclasses.field(default_factory=Outside)  # what its code read there
     skips: bool = False  # its code catches exceptions, and may skip what is damaged
     # Of what it was made of: objects whose present state counts, and what lies outside of it.
     current: tuple[Any, ...] = ()

@@ -10,13 +10,17 @@ must leave all that it holds as it was: a preset that counts its calls may do so
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
 from headrace.migrate.look import child, guards
+from headrace.migrate.look.homes import homes_of
 from headrace.migrate.look.marks import Attempt, Left, Mark
+from headrace.migrate.look.outside import Watch
 from headrace.migrate.look.recorders import Stand, clone
 from headrace.migrate.look.snapshots import Snapshot
+from headrace.migrate.look.stand_ins import put
 from headrace.migrate.originals import seeded
 from headrace.printable import in_a_line
 
@@ -86,13 +90,18 @@ def _traced(transform: Any, count: int) -> list[str]:
         try:
             copy = clone(transform, passing)
             held = Snapshot({"it": transform, "its copy": copy})
-            out = copy(*marks)
+            watch = Watch(attempt)
+            put([vars(sys.modules[name]) for name in homes_of(transform)], watch.replacements())
+            with watch():
+                out = copy(*marks)
         except Left:
             raise PassesNot(attempt.reason) from None
         except Exception as failure:
             raise PassesNot(attempt.reason or f"{type(failure).__name__}: {failure}") from None
         if attempt.reason:
             raise PassesNot(attempt.reason)
+        if name := watch.read.first():
+            raise PassesNot(f"it reads {name}")
         if generators() != before:
             raise PassesNot("it draws random numbers")
         if name := held.changed() or next(iter(held.unwatched.values()), ""):

@@ -89,6 +89,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
         skips=found.skips,
         shared=shared,
         is_traced=True,
+        outside=found.outside,
     )
     _compare_decoded(out, files)
     return out

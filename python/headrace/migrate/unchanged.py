@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.errors import declare
 from headrace.migrate.known_dataset import Dataset
+from headrace.migrate.look.outside import Outside
 from headrace.migrate.order import batches_of, is_torchs, sampler_of
 from headrace.migrate.pipeline import Parts
 from headrace.migrate.samplers import Asked
@@ -33,13 +34,16 @@ Roots = dict[str, Callable[[], Any]]
 class Unchanged:
     """What a loader was made of, as it was."""
 
-    def __init__(self, roots: Roots, current: list[Any], without: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, roots: Roots, current: list[Any], outside: Outside, without: tuple[str, ...] = ()
+    ) -> None:
         self._snapshot = Snapshot(roots, current, without)
-        self.left_out = self._snapshot.left_out
+        self._outside = outside
+        self.left_out = [*self._snapshot.left_out, *outside.left_out]
 
     def check(self) -> None:
         """Raises ConfigError HR0836 where something is another one now."""
-        if change := self._snapshot.change():
+        if change := self._snapshot.change() or self._outside.change():
             raise _CHANGED.error(
                 change,
                 hint="call hr.from_dataloader(dataloader) again after the change, or make it "
@@ -86,7 +90,8 @@ def relied_on(
     if is_torchs(batches, "BatchSampler") and "batch_size" in keywords:
         own = _attributes_of(batches, ("batch_size", "drop_last", "sampler"))
         roots.update((f"BatchSampler{name}", each) for name, each in own.items())
-    return Unchanged(roots, current, (f"{type(sampler).__name__}.epoch",))
+    epoch = f"{type(sampler).__name__}.epoch"
+    return Unchanged(roots, current, dataset.outside, (epoch,))
 
 
 def _attributes_of(owner: Any, names: tuple[str, ...]) -> Roots:

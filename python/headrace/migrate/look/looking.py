@@ -14,6 +14,7 @@ from headrace.migrate.look.columns import Table
 from headrace.migrate.look.homes import fetches_batches, handles_exceptions, homes_of
 from headrace.migrate.look.marks import DIFFERS, Attempt, Left
 from headrace.migrate.look.names import Names
+from headrace.migrate.look.outside import Outside, Watch
 from headrace.migrate.look.recorders import Recorder, clone, is_composite
 from headrace.migrate.look.snapshots import Snapshot
 from headrace.migrate.look.stand_ins import StandIns, put
@@ -33,6 +34,7 @@ class Looked(NamedTuple):
     compared: int = 0  # pictures of real files
     skips: bool = False  # it handles exceptions, so damaged files may be skipped
     deep: bool = False  # what the user wrote around other transforms was run, too
+    outside: Outside = Outside()  # what it read beside pictures
 
 
 def look(dataset: Any, limit: float = LIMIT) -> Looked:
@@ -98,11 +100,12 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     for home in homes:
         names.replace(home, recorder)
     generators = guards.reader()
-    put(spaces, StandIns(attempt, homes).replacements())
+    watch = Watch(attempt)
+    put(spaces, watch.replacements() | StandIns(attempt, homes).replacements())
     attempt.watches(_snapshot(names, pairs))
     before = generators(), guards.held(copy, spaces)
     count = len(dataset)
-    calls = _Calls(copy, attempt)
+    calls = _Calls(copy, attempt, watch)
     for number in sorted({0, count // 2, count - 1}):
         calls.watch(number, homes)
     try:
@@ -117,7 +120,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
         raise attempt.leave("__getitem__ changes " + ", ".join(changed[:3]))
     skips = handles_exceptions(dataset)
     columns = tuple(calls.table.sent())
-    return Looked(node=calls.table.node, columns=columns, skips=skips, deep=deep)
+    return Looked("", "", calls.table.node, columns, 0, skips, deep, watch.read)
 
 
 def _snapshot(names: Names, pairs: list[tuple[Any, Any]]) -> Snapshot:
@@ -155,10 +158,11 @@ _DRAW = (
 class _Calls:
     """Calls of the dataset, once for each answer to what it asks about the mode of a picture."""
 
-    def __init__(self, copy: Any, attempt: Attempt) -> None:
+    def __init__(self, copy: Any, attempt: Attempt, watch: Watch) -> None:
         self.table = Table(attempt)
         self._copy = copy
         self._attempt = attempt
+        self._watch = watch
 
     def twice(self, count: int, say: child.Say) -> None:
         """All records, and once more in another order, in which they must be the same."""
@@ -196,7 +200,8 @@ class _Calls:
 
     def _called(self, number: int) -> Any:
         self._attempt.asked = 0
-        record = self._copy[number]
+        with self._watch():
+            record = self._copy[number]
         if self._attempt.reason:  # also where the code swallowed it
             raise Left
         self._attempt.check("")

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from headrace.migrate.look import child, draws, guards
 from headrace.migrate.look.homes import homes_of
 from headrace.migrate.look.marks import Attempt, Left, Op
+from headrace.migrate.look.outside import Watch
 from headrace.migrate.look.pictures import alike
 from headrace.migrate.look.stand_ins import put
 from headrace.migrate.originals import seeded
@@ -79,12 +80,17 @@ def _proven(
         spaces.append(transform.__globals__)
     held = guards.held(transform, spaces)
     doing = {name: make() for name, make in _DOING.items()}
-    put(spaces, _stand_ins(attempt))
+    attempt.caller = ""
+    watch = Watch(attempt)
+    put(spaces, watch.replacements() | _stand_ins(attempt))
     states = guards.reader()
     mode = probes[0].mode
 
     def traced() -> Traced:
-        out = transform(Traced(attempt, mode))
+        with watch():
+            out = transform(Traced(attempt, mode))
+        if name := watch.read.first():
+            raise _Unknown(f"reads {name}")
         if attempt.reason:  # also where the code swallowed it
             raise Left
         if type(out) is not Traced:

@@ -18,8 +18,8 @@ from headrace.migrate.look.marks import Attempt, Left, Mark
 _SEEDS = {
     "random": "seed getstate setstate",
     "numpy.random": "seed get_state set_state",
-    "torch": "manual_seed seed get_rng_state set_rng_state",
-    "torch.random": "manual_seed seed get_rng_state set_rng_state fork_rng",
+    "torch": "manual_seed seed initial_seed get_rng_state set_rng_state",
+    "torch.random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
 }
 
 Make = Callable[[Any], Any]  # what takes the place of a function
