@@ -20,20 +20,6 @@ constexpr int kLeastShare = 8;
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
 
-StageSeconds operator-(const StageSeconds& a, const StageSeconds& b) {
-  return {a.read - b.read,         a.entropy - b.entropy, a.transform - b.transform,
-          a.resample - b.resample, a.store - b.store,     a.python - b.python};
-}
-
-void add(StageSeconds& to, const StageSeconds& more) {
-  to.read += more.read;
-  to.entropy += more.entropy;
-  to.transform += more.transform;
-  to.resample += more.resample;
-  to.store += more.store;
-  to.python += more.python;
-}
-
 }  // namespace
 
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
@@ -65,6 +51,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       on_device_{.left = options_.task.left,
                  .finished = [this](size_t output, size_t) { return rings_.take_finished(output); },
                  .decoding = options_.task.decoding},
+      worker_(worker_until(stopping_)),
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.task.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
@@ -82,6 +69,14 @@ Engine::~Engine() {
   stop();
   at_workers_.reset();
   at_python_threads_.reset();
+}
+
+RecordWorker Engine::worker_until(const std::atomic<bool>& stop) {
+  return {options_.task,
+          order_,
+          record_bytes_,
+          {shares_.largest_record, shares_.largest_listed},
+          {gate_, read_ahead_, kept_, python_side_, freed_, stop}};
 }
 
 void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted) {
@@ -176,26 +171,22 @@ std::unique_ptr<RecordRun> Engine::claim() {
     spare_.pop_back();
   }
   run->begun = false;
-  run->batch = &batch;
-  run->first_row = batch.claimed;
-  run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
+  run->to = &batch.builder;
+  run->of = &batch;
+  run->rows = {.epoch = batch.builder.epoch(),
+               .batch = batch.builder.index(),
+               .position = batch.builder.range().begin,
+               .sequence = batch.first_sequence,
+               .first = batch.claimed,
+               .count = std::min({left, std::max(fair, kLeastShare), long_enough})};
   if (options_.python_workers > 0 &&
       has_python_steps_) {  // a run crosses as a whole, to one of them
     const int batch = static_cast<int>(options_.task.layout.rank_batch());
-    run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.python_workers)));
+    run->rows.count = std::min(run->rows.count, std::max(1, batch / (2 * options_.python_workers)));
   }
   active_.push_back(run.get());
-  batch.claimed += run->rows;
+  batch.claimed += run->rows.count;
   return run;
-}
-
-// Tells the source what all will be read some batches later, where the sampler knows such
-// stretches.
-void Engine::announce(const OpenBatch& batch) const {
-  for (const RecordRange& range :
-       order_.begun_by(batch.builder.epoch(), batch.builder.index(), batch.first_sequence == 0)) {
-    options_.task.source->will_read(range.begin, range.end);
-  }
 }
 
 // Errors of records are theirs. What is left, memory that is refused while nothing of a record is
@@ -211,9 +202,7 @@ bool Engine::work(Renderer& renderer) {
 }
 
 void Engine::break_off(std::unique_ptr<RecordRun> run) noexcept {
-  if (run) {
-    for (InFlight& flight : run->flight) give_back(flight);
-  }
+  if (run) worker_.give_back(*run);
   MutexLock lock(mutex_);
   if (!broken_) broken_ = std::current_exception();
   std::erase(active_, run.get());
@@ -223,50 +212,83 @@ void Engine::break_off(std::unique_ptr<RecordRun> run) noexcept {
 bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   run = claim();
   if (!run) return assemble_next();
-  renderer.allow_values(shares_.largest_record);
-  renderer.allow_pictures(std::max(shares_.largest_record, record_bytes_.largest_image()));
-  if (run->first_row == 0 && !run->begun) announce(*run->batch);
-  const StageSeconds before = renderer.seconds();
   const uint64_t freed = freed_;
-  const double begin = now();
-  const int settled = process(*run, renderer);
-  const bool has_batch_steps = !options_.task.plan->batch_steps().empty();
-  if (has_batch_steps && is_settled(*run)) finish_groups(*run, renderer);
-  const double seconds = now() - begin;
-  const bool parked =
-      finish_run(run, settled, seconds, renderer.seconds() - before, renderer.take_remarks());
+  worker_.prepare(renderer);
+  Stands stands;
+  do {
+    stands = worker_.advance(*run, renderer);
+    note(*run);
+  } while (stands == Stands::kMore);
+  if (stands == Stands::kDone) {
+    for (const MixGroup& group : settled_groups(*run)) worker_.mix(*run, group, renderer);
+    note(*run);
+  }
+  const bool moved = run->report.settled > 0;
+  finish_run(run, stands);
   renderer.trim(shares_.renderer_bytes);
   // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
   // afterwards and finds the run; what was freed before it was put aside shows here.
-  return !parked || settled > 0 || freed_ != freed;
+  return stands != Stands::kLacksMemory || moved || freed_ != freed;
 }
 
-// Returns whether the run was put aside for want of memory.
-bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
-                        const StageSeconds& stages, const PictureRemarks& remarks) {
-  using State = InFlight::State;
-  const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
-    const auto begin = run->flight.begin();
-    return has_python_steps_ && std::any_of(begin, begin + run->rows, is);
-  };
-  bool to_python = false, parked = false, batch_done = false, consumer_waits = true;
+// Takes what others should know at once: the memory of lists, and rows that failed. Nothing here
+// is refused memory, so what was given up is reported.
+void Engine::note(RecordRun& run) {
+  RowsReport& report = run.report;
+  if (report.warnings == 0 && report.list_bytes == 0 && report.failures.empty()) return;
+  MutexLock lock(mutex_);
+  OpenBatch& batch = *run.of;
+  batch.warnings += std::exchange(report.warnings, 0);
+  batch.failures.splice(batch.failures.end(), report.failures);
+  const size_t bytes = std::exchange(report.list_bytes, 0);
+  batch.list_bytes += bytes;
+  list_bytes_ += bytes;
+  if (bytes == 0 || !has_lists_) return;
+  if (batch.list_bytes - batch.foreseen_bytes <= shares_.lists) return;
+  batch.too_large = true;
+  progress_.notify_all();
+}
+
+// The groups of batch steps whose last rows the run had. REQUIRES: all its rows are settled, and
+// this was not called for them before.
+std::vector<MixGroup> Engine::settled_groups(const RecordRun& run) {
+  std::vector<MixGroup> complete;
+  if (options_.task.plan->batch_steps().empty()) return complete;
+  const int64_t group = options_.task.plan->batch_group();
+  const int64_t end = run.rows.first + run.rows.count;
+  MutexLock lock(mutex_);  // which also shows what others have written into their rows
+  OpenBatch& batch = *run.of;
+  for (int64_t row = run.rows.first; row < end;) {
+    const int64_t number = row / group, next = std::min((number + 1) * group, end);
+    batch.unsettled[number] -= static_cast<int>(next - row);
+    row = next;
+    if (batch.unsettled[number] > 0) continue;
+    const int64_t first = number * group;
+    complete.push_back({first, std::min(group, batch.builder.rows() - first)});
+  }
+  return complete;
+}
+
+void Engine::finish_run(std::unique_ptr<RecordRun>& run, Stands stands) {
+  const RowsReport report = std::exchange(run->report, {});
+  bool batch_done = false, consumer_waits = true;
   OpenBatch* filled = nullptr;
   {
     MutexLock lock(mutex_);
-    run->activity->kind = RunActivity::Kind::kWaits;
-    add(stats_.stages, stages);
-    if (settled > 0) record_seconds_ += (seconds / settled - record_seconds_) / 4;
-    OpenBatch& batch = *run->batch;
-    batch.done += settled;
-    batch.remarks += remarks;
+    run->activity.kind = RunActivity::Kind::kWaits;
+    stats_.stages += report.stages;
+    if (report.settled > 0) {
+      record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
+    }
+    OpenBatch& batch = *run->of;
+    batch.done += report.settled;
+    batch.remarks += report.remarks;
     batch_done = batch.filled();
     if (batch_done) filled = begin_assembly();
     consumer_waits = consumer_waits_;
-    to_python = any([](const InFlight& flight) { return flight.state == State::kAtPython; });
-    parked = !to_python && any([](const InFlight& flight) { return !flight.settled(); });
-    if (to_python) {
+    if (stands == Stands::kAtPython) {
       at_python_.push_back(std::move(run));
-    } else if (parked) {
+    } else if (stands == Stands::kLacksMemory) {
       parked_.push_back(std::move(run));
     } else {
       std::erase(active_, run.get());
@@ -274,11 +296,36 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
       if (active_.empty() || batch_done) progress_.notify_all();
     }
   }
-  if (to_python) python_threads().wake(python_side_.max_workers());
+  if (stands == Stands::kAtPython) python_threads().wake(python_side_.max_workers());
   if (filled) assemble(*filled);
   if (batch_done && !consumer_waits)
     ThreadPool::workers().wake(options_.threads);  // a third buffer may be used
-  return parked;
+}
+
+Batch Engine::make(int64_t epoch, int64_t batch) {
+  static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
+  const RowTask& task = options_.task;
+  const BatchRange range = task.layout.range(batch);
+  BatchBuilder builder(*task.plan, *task.source, epoch, batch, range, task.layout.positions(),
+                       [](size_t, size_t bytes) { return make_pages(bytes); }, {});
+  const RecordWorker worker = worker_until(goes_on);
+  Renderer renderer;
+  worker.prepare(renderer);
+  RowsReport report = worker.fill({.epoch = epoch,
+                                   .batch = batch,
+                                   .position = range.begin,
+                                   .count = static_cast<int>(builder.rows())},
+                                  builder, renderer);
+  for (RowFailure& failure : report.failures) {
+    if (!failure.fatal) continue;
+    add_place(failure.error, *task.source, failure.record);
+    throw Exception(std::move(failure.error));
+  }
+  if (!task.plan->batch_steps().empty()) {
+    Result<void> done = builder.run_batch_steps(0, builder.rows(), task.seed);
+    if (!done) throw Exception(std::move(done.error()));
+  }
+  return builder.finish(shares_.assembled);
 }
 
 EngineStats Engine::stats() const {

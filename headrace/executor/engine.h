@@ -2,9 +2,9 @@
 // The executor: workers claim runs of records, take each record through the whole pipeline and
 // write it into its row; batches are handed over in order.
 //
-// Data flow of one record: sampler -> read-ahead -> Plan::begin -> Plan::advance -> memory gate ->
-// BatchBuilder::write. With Python steps a run stops there, crosses on the Python thread, and goes
-// on. Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
+// What happens to one record: record_worker.h. With Python steps a run stops there, crosses on the
+// Python thread, and goes on. Locks: the engine's own, then a slot ring's or the pool's; never the
+// other way round.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,7 @@
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
+#include "headrace/executor/record_worker.h"
 #include "headrace/executor/row_task.h"
 #include "headrace/executor/threads/thread_pool.h"
 
@@ -47,6 +48,26 @@ struct EngineOptions {
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
+};
+
+// A batch that is being filled.
+struct OpenBatch {
+  BatchBuilder builder;
+  int64_t first_sequence = 0;  // of row 0 in the stream
+  int claimed = 0, done = 0;   // rows; the engine's lock guards these and all below
+  RowFailures failures = {};
+  std::vector<int> unsettled = {};  // rows by group, where there are batch steps
+  int64_t warnings = 0;
+  PictureRemarks remarks = {};
+  size_t list_bytes = 0;      // of fields delivered as lists, which have no slot
+  size_t foreseen_bytes = 0;  // of these, what was foreseen
+  bool too_large = false;     // these alone exceed the share for them
+  // Note [Who makes the tensors of ragged fields]
+  enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly = Assembly::kNone;
+  size_t assembled_bytes = 0;  // that they take, as soon as it is known
+  std::exception_ptr assembly_error = {};
+
+  bool filled() const { return done == builder.rows(); }
 };
 
 struct EngineStats {
@@ -88,11 +109,12 @@ class Engine final : public PoolClient {
 
  private:
   // The engine's part on the Python thread.
-  class PythonSide final : public PoolClient {
+  class PythonSide final : public PoolClient, public PythonCalls {
    public:
     explicit PythonSide(Engine& engine) : engine_(engine) {}
     int max_workers() const override { return std::max(1, engine_.options_.python_workers); }
     bool work(Renderer& renderer) override { return engine_.python_work(renderer); }
+    void call(int step, std::span<PythonCall* const> calls) override;
 
    private:
     Engine& engine_;
@@ -100,20 +122,22 @@ class Engine final : public PoolClient {
 
   // Claiming (engine.cc).
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
-  void announce(const OpenBatch& batch) const;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
-  bool finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
-                  const StageSeconds& stages, const PictureRemarks& remarks) EXCLUDES_LOCK(mutex_);
+  void note(RecordRun& run) EXCLUDES_LOCK(mutex_);
+  std::vector<MixGroup> settled_groups(const RecordRun& run) EXCLUDES_LOCK(mutex_);
+  void finish_run(std::unique_ptr<RecordRun>& run, Stands stands) EXCLUDES_LOCK(mutex_);
   void break_off(std::unique_ptr<RecordRun> run) noexcept EXCLUDES_LOCK(mutex_);
   std::unique_ptr<OpenBatch> await(const std::function<void()>& interrupted) EXCLUDES_LOCK(mutex_);
   std::string waits_for() const EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+  RecordWorker worker_until(const std::atomic<bool>& stop);
 
   // Opening (engine_open_batch.cc).
   bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_batch() REQUIRES_LOCK(mutex_);
+  void note_groups(OpenBatch& batch) const;
 
   // Assembly (engine_assembly.cc).
   bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
@@ -124,60 +148,8 @@ class Engine final : public PoolClient {
   void account_failures(OpenBatch& batch);
   void copy_slots_that_run_out(Batch& batch);
 
-  // Processing (engine_process.cc).
-  int process(RecordRun& run, Renderer& renderer);
-  void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
-  void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
-  Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
-                          int end = -1);
-  bool reserve_early(RecordRun& run, int i);
-  void advance_record(RecordRun& run, int i, Renderer& renderer, bool together = false);
-  void write_records(RecordRun& run, int first, int count, Renderer& renderer);
-  void fail_by_exception(RecordRun& run, int first, int count);
-  // `blamed`: the record that is bad, where it is not the row's own.
-  void fail(RecordRun& run, int i, Error error, int64_t blamed = -1);
-  void settle(RecordRun& run, int i);
-  void give_back(InFlight& flight);
-  size_t bytes_to_write(const InFlight& flight) const;
-  size_t bytes_until_written(const InFlight& flight) const;
-
-  // Groups (engine_groups.cc).
-  int process_group(RecordRun& run, int first, Renderer& renderer);
-  int begin_group(RecordRun& group, Renderer& renderer);
-  void advance_group(RecordRun& group, int taken, Renderer& renderer);
-  void substitute_bad(RecordRun& group, int taken, Renderer& renderer);
-
-  // Partners (engine_partners.cc).
-  void read_partners(const OpenBatch& batch, int row, InFlight& flight);
-  // On an error `blamed` is the partner that is bad.
-  Result<void> begin_partners(std::span<const PartnerRead> reads, Record& record,
-                              Renderer& renderer, int64_t& blamed);
-  Result<void> advance_partners(std::span<const PartnerRead> reads, Record& record,
-                                Renderer& renderer, uint64_t epoch, bool keeps, int64_t& blamed);
-  // To where a near partner step's preparation leaves it, at which step it then stands. `keeps`:
-  // for others to find, and finds what others have left.
-  Result<int> prepare(Record& record, Renderer& renderer, uint64_t epoch, bool keeps);
-  bool take_kept(const KeptPartner* kept, Record& record) const;
-  void keep(uint64_t epoch, const Record& record, size_t reserved);
-
-  // Batch steps (engine_batch_steps.cc).
-  void note_groups(OpenBatch& batch) const;
-  void finish_groups(RecordRun& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
-  bool is_settled(const RecordRun& run) const;
-
-  // Records apart from runs (engine_single_rows.cc).
-  Result<void> make_row(OpenBatch& batch, int row, int attempt, Renderer& renderer,
-                        int64_t& blamed);
-  bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
-  Result<void> call_python_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
-
   // Python steps (engine_python_steps.cc).
-  int process_with_python(RecordRun& run, Renderer& renderer);
-  void go_on_with_python(RecordRun& run, int i, Renderer& renderer);
-  void return_from_python(RecordRun& run, int i);
-  bool reserve_now(RecordRun& run, int i);
   std::vector<std::unique_ptr<RecordRun>> take_python_share() EXCLUDES_LOCK(mutex_);
-  void call_python(int step, std::span<PythonCall* const> calls);
   ThreadPool& python_threads() const;
   bool python_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
   void cross(std::vector<std::unique_ptr<RecordRun>>& runs) EXCLUDES_LOCK(mutex_);
@@ -198,6 +170,7 @@ class Engine final : public PoolClient {
   BatchBuilder::OnDevice on_device_;
   std::atomic<bool> stopping_{false};  // records that have not begun need not begin
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
+  const RecordWorker worker_;
 
   const bool spares_memory_;  // Note [When the third buffer is used]
 

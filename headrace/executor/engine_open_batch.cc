@@ -51,4 +51,12 @@ bool Engine::open_batch() {
   return true;
 }
 
+void Engine::note_groups(OpenBatch& batch) const {
+  if (options_.task.plan->batch_steps().empty()) return;
+  const int64_t group = options_.task.plan->batch_group(), rows = batch.builder.rows();
+  for (int64_t row = 0; row < rows; row += group) {
+    batch.unsettled.push_back(static_cast<int>(std::min(group, rows - row)));
+  }
+}
+
 }  // namespace headrace

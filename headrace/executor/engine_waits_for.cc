@@ -20,16 +20,16 @@ struct Doing {
 };
 
 Doing doing_of(const RecordRun& run) {
-  const RunActivity& activity = *run.activity;
+  const RunActivity& activity = run.activity;
   Doing doing{.kind = activity.kind, .step = activity.step, .since = activity.since, .records = {}};
   if (doing.kind != Kind::kInPython) {
     doing.records = {activity.record};
     return doing;
   }
   // While a run is in Python's hands, only its calls change.
-  for (int i = 0; i < run.rows; ++i) {
+  for (int i = 0; i < run.rows.count; ++i) {
     const InFlight& flight = run.flight[i];
-    const bool there = flight.state == InFlight::State::kAtPython && flight.step == doing.step;
+    const bool there = flight.at_python() && flight.step == doing.step;
     if (there) doing.records.push_back(flight.record.index);
   }
   return doing;

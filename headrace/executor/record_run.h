@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short run of consecutive rows of one batch: what a worker claims, and what waits for the
-// thread of Python when the pipeline has a step written in Python.
+// A short run of consecutive rows of one batch: what a worker claims, takes through the pipeline
+// group by group, and reports on.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/batch_builder.h"
 #include "headrace/executor/memory/kept_partners.h"
 #include "headrace/executor/memory/memory_gate.h"
 #include "headrace/executor/reading/read_ahead.h"
+#include "headrace/image/render.h"
 
 namespace headrace {
+
+struct OpenBatch;
 
 // A row that something went wrong with.
 struct RowFailure {
@@ -31,54 +33,69 @@ struct RowFailure {
 // come between giving up a row and reporting it.
 using RowFailures = std::list<RowFailure>;
 
-// A batch that is being filled.
-struct OpenBatch {
-  BatchBuilder builder;
-  int64_t first_sequence = 0;  // of row 0 in the stream
-  int claimed = 0, done = 0;   // rows; the engine's lock guards these and all below
-  RowFailures failures = {};
-  std::vector<int> unsettled = {};  // rows by group, where there are batch steps
-  int64_t warnings = 0;
-  PictureRemarks remarks = {};
-  size_t list_bytes = 0;      // of fields delivered as lists, which have no slot
-  size_t foreseen_bytes = 0;  // of these, what was foreseen
-  bool too_large = false;     // these alone exceed the share for them
-  // Note [Who makes the tensors of ragged fields]
-  enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly = Assembly::kNone;
-  size_t assembled_bytes = 0;  // that they take, as soon as it is known
-  std::exception_ptr assembly_error = {};
+// Rows [first, first + count) of a batch.
+struct Rows {
+  int64_t epoch = 0, batch = 0;
+  int64_t position = 0;   // of the batch's row 0 in the epoch
+  int64_t sequence = -1;  // of its row 0 in the stream; -1: in none, its records are read alone
+  int first = 0, count = 0;
 
-  bool filled() const { return done == builder.rows(); }
+  bool is_streamed() const { return sequence >= 0; }
+  int64_t position_of(int row) const { return position + row; }
+  // -1 where there is none: before all of the stream.
+  int64_t sequence_of(int row) const { return is_streamed() ? sequence + row : -1; }
+};
+
+// Whole rows that batch steps mix.
+struct MixGroup {
+  int64_t first = 0, count = 0;
+};
+
+// What came of rows since it was last taken (OpenBatches::note, finish).
+struct RowsReport {
+  int settled = 0;  // rows that were written, dropped or failed
+  int64_t warnings = 0;
+  size_t list_bytes = 0;  // of fields delivered as lists
+  RowFailures failures = {};
+  PictureRemarks remarks = {};
+  StageSeconds stages = {};
+  double seconds = 0;
 };
 
 // What was read for a partner of a record (Note [Partner steps] in ops/op.h).
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
-  std::shared_ptr<const KeptPartner> kept =
-      {};  // instead: it was there. shared: as KeptPartners says
+  // Instead, where it was kept. shared: as KeptPartners says
+  std::shared_ptr<const KeptPartner> kept = {};
 };
 
-// One record of a run, between being read and being written.
+// One row's record, between being read and being written.
 struct InFlight {
   // kIdle: to be read. kBegun: its header is read; its memory is perhaps not yet reserved, and it
-  // may stand at a step that waits for pixels. kReady: may go on. kAtPython: it waits at a Python
-  // step. kBad: another one shall stand in for it. kSettled: written, dropped or failed.
+  // may stand at a step that waits for pixels. kReady: may go on, or stands at the end. kAtPython:
+  // it waits at a Python step. kBad: its substitute is to be begun. kSettled: written, dropped or
+  // failed.
   enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kBad, kSettled };
   State state = State::kIdle;
+  int row = 0;         // of the batch
+  bool alone = false;  // read by itself, not in the order of the stream
   RecordData data;
   ReadLoan lent;  // for `data`
   Record record;  // with its partners
   std::vector<PartnerRead> partners;
+  int64_t blamed = -1;     // the record that an error now is one of: its own or a partner's
   int step = 0;            // where it stands in the plan
   PixelRequests requests;  // of that step, while it waits for its group
-  GateHold reserved;       // from its header to its end, where it may wait for Python
+  GateHold reserved;       // from its header to its end
   std::optional<PythonCall> call;
   RowFailures failure;  // at most one: of the record that stood here first
   int attempt = 0;      // at a substitute for it
 
-  bool settled() const { return state == State::kSettled; }
+  bool begun() const { return state == State::kBegun; }
   bool bad() const { return state == State::kBad; }
+  bool at_python() const { return state == State::kAtPython; }
+  bool settled() const { return state == State::kSettled; }
 };
 
 // What is being done to a run's records, for whoever asks why no batch comes.
@@ -96,15 +113,25 @@ struct RunActivity {
   }
 };
 
+// Where a run stands when a worker lets go of it: it goes on at once, all its rows are settled, it
+// waits for Python, or it lacks memory.
+enum class Stands : uint8_t { kMore, kDone, kAtPython, kLacksMemory };
+
+// Belongs to one thread at a time.
 struct RecordRun {
-  OpenBatch* batch = nullptr;
-  int first_row = 0, rows = 0;
+  Rows rows;
+  BatchBuilder* to = nullptr;  // where they are written
+  OpenBatch* of = nullptr;     // whose rows they are: for OpenBatches alone
   bool begun = false;
-  RunActivity own_activity;
-  RunActivity* activity = &own_activity;  // of the run that a group is a part of
+  // Rows of it that are taken: by groups; with Python steps of the present sweep over all, which
+  // leaves out what is not at Python once one row has found too little memory.
+  int taken = 0;
+  bool lacks_memory = false;
+  RunActivity activity;
   // Capacity is kept from run to run.
-  std::vector<InFlight> flight;
+  std::vector<InFlight> flight;    // with Python steps of each row, else of the group at hand
   std::vector<RowSource> sources;  // of the records that are being written
+  RowsReport report;
 };
 
 }  // namespace headrace

@@ -30,6 +30,20 @@ struct RenderTarget {
 // Seconds spent by stage; counters of one thread.
 struct StageSeconds {
   double read = 0, entropy = 0, transform = 0, resample = 0, store = 0, python = 0;
+
+  StageSeconds& operator+=(const StageSeconds& more) {
+    read += more.read;
+    entropy += more.entropy;
+    transform += more.transform;
+    resample += more.resample;
+    store += more.store;
+    python += more.python;
+    return *this;
+  }
+  StageSeconds operator-(const StageSeconds& less) const {
+    return {read - less.read,         entropy - less.entropy, transform - less.transform,
+            resample - less.resample, store - less.store,     python - less.python};
+  }
 };
 
 struct RenderTask {
@@ -40,7 +54,7 @@ struct RenderTask {
 };
 
 // Pixels that a step has asked for and that are decoded with those of other records, in the order
-// in which it asks: Note [Pixels together] in executor/engine_groups.cc.
+// in which it asks: Note [Pixels together] in executor/record_worker.h.
 struct PixelRequests {
   std::vector<Recipe> pictures;  // of pixels once they are answered
   size_t answered = 0;           // of them, since the step began

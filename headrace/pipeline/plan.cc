@@ -22,7 +22,7 @@ const ErrorCode kRowsDiffer{
     "written by a program with a mistake."};
 
 // A step's fields as they are before it, where it may have to wait for pixels
-// (Note [Pixels together] in executor/engine_groups.cc).
+// (Note [Pixels together] in executor/record_worker.h).
 class FieldsBefore {
  public:
   explicit FieldsBefore(const OpContext& context)

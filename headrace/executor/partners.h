@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records that a partner step takes beside a row's own (Note [Partner steps] in ops/op.h). A row's
+// reads are consecutive numbers of the read-ahead, its own first, so partners are read ahead in
+// their order and count in its share. Their working memory is asked for together with the row's.
+#pragma once
+
+#include <atomic>
+
+#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/memory/record_bytes.h"
+#include "headrace/executor/record_order.h"
+#include "headrace/executor/record_run.h"
+
+namespace headrace {
+
+// The plan's steps on a record that stands at `step`, as Plan::advance() has it; the time that they
+// take besides rendering, which counts itself, is that of transforms.
+Result<int> advance_timed(const RowTask& task, int step, Record& record, Renderer& renderer,
+                          int64_t epoch, int end = -1);
+
+class Partners {
+ public:
+  Partners(const RowTask& task, const RecordOrder& order, const RecordBytes& bytes,
+           ReadAhead& reads, KeptPartners& kept, const std::atomic<bool>& stop)
+      : task_(task), order_(order), bytes_(bytes), reads_(reads), kept_(kept), stop_(stop) {}
+
+  // Each leaves the record at fault in `blamed`.
+  void read(const Rows& rows, InFlight& flight) const;
+  Result<void> begin(InFlight& flight, Renderer& renderer) const;
+  // The row's record and its partners to where the step takes them.
+  Result<void> advance(const Rows& rows, InFlight& flight, Renderer& renderer) const;
+
+ private:
+  Result<int> prepare(Record& record, Renderer& renderer, int64_t epoch, bool keeps) const;
+  bool take_kept(const KeptPartner* kept, Record& record) const;
+  void keep(int64_t epoch, const Record& record, size_t reserved) const;
+
+  const RowTask& task_;
+  const RecordOrder& order_;
+  const RecordBytes& bytes_;
+  ReadAhead& reads_;
+  KeptPartners& kept_;
+  const std::atomic<bool>& stop_;
+};
+
+}  // namespace headrace

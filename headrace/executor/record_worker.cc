@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/record_worker.h"
+
+#include <algorithm>
+
+#include "headrace/base/clock.h"
+#include "headrace/executor/caught_error.h"
+
+namespace headrace {
+namespace {
+
+// Read buffers above this are given back, so that a worker keeps at most a group times as much.
+constexpr size_t kKeptBuffer = size_t{256} << 10;
+constexpr int kAttempts = 100;  // substitutes to try for one bad record
+// Records that are taken together where there is nothing to decode; else their decoder's lanes say
+// how many. Their encoded bytes are held together, so large ones go alone.
+constexpr int kGroup = 16;
+constexpr size_t kGroupBytes = size_t{2} << 20;
+
+// Adds to a report what it and the renderer count in between.
+class Reported {
+ public:
+  Reported(RowsReport& report, Renderer& renderer)
+      : report_(report), renderer_(renderer), stages_(renderer.seconds()), begin_(now()) {}
+  ~Reported() {
+    report_.seconds += now() - begin_;
+    report_.stages += renderer_.seconds() - stages_;
+    report_.remarks += renderer_.take_remarks();
+  }
+  Reported(const Reported&) = delete;
+
+ private:
+  RowsReport& report_;
+  Renderer& renderer_;
+  const StageSeconds stages_;
+  const double begin_;
+};
+
+std::string substituted_by(int64_t index) {
+  return "substituted by record " + std::to_string(index);
+}
+
+void note_attempts(RowFailure& failure) {
+  failure.error.note += (failure.error.note.empty() ? "" : "; ") + std::string("and ") +
+                        std::to_string(kAttempts) + " substitutes were bad as well";
+}
+
+// Of images that come as tensors, and of what steps have made.
+size_t copied_bytes(const Record& record) {
+  size_t bytes = made_bytes(record);
+  for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
+  return bytes;
+}
+
+// How many records like this one gain from company. Images that gain nothing are decoded one by
+// one, while their bytes are in the cache.
+int largest_group(const Record& record, Renderer& renderer) {
+  int lanes = 0;
+  for (const FieldValue& value : record.fields) {
+    const int its = renderer.lanes(value.picture);
+    if (its > 0) lanes = lanes > 0 ? std::min(lanes, its) : its;
+  }
+  return lanes > 0 ? lanes : kGroup;
+}
+
+// The first of equal parts: none is small at the end.
+int equal_part(int count, int most) {
+  const int parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+}  // namespace
+
+RecordWorker::RecordWorker(const RowTask& task, const RecordOrder& order, const RecordBytes& bytes,
+                           RecordLimits limits, RecordMeans means)
+    : task_(task),
+      order_(order),
+      bytes_(bytes),
+      limits_(limits),
+      means_(means),
+      partners_(task, order, bytes, means.reads, means.kept, means.stop),
+      has_python_steps_(task.plan->has_python_steps()) {}
+
+void RecordWorker::prepare(Renderer& renderer) const {
+  renderer.allow_values(limits_.record);
+  renderer.allow_pictures(std::max(limits_.record, bytes_.largest_image()));
+}
+
+Stands RecordWorker::advance(RecordRun& run, Renderer& renderer) const {
+  const Reported reported(run.report, renderer);
+  if (!run.begun && run.rows.first == 0) announce(run.rows);
+  return has_python_steps_ ? sweep(run, renderer) : next_group(run, renderer);
+}
+
+// Tells the source what all will be read some batches later, where the sampler knows such
+// stretches.
+void RecordWorker::announce(const Rows& rows) const {
+  for (const RecordRange& range : order_.begun_by(rows.epoch, rows.batch, rows.sequence == 0)) {
+    task_.source->will_read(range.begin, range.end);
+  }
+}
+
+// --- Groups --------------------------------------------------------------------------------------
+
+// A group is finished before the next begins, so a few places serve the run.
+Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
+  run.begun = true;
+  if (!means_.stop) {
+    const int taken = begin_group(run, renderer);
+    const std::span<InFlight> group = std::span(run.flight).first(size_t(taken));
+    advance_group(run, group, renderer);
+    try {
+      write(run, group, renderer);
+    } catch (const std::exception&) {
+      fail_by_exception(run, group);
+    }
+    for (InFlight& flight : group) substitute(run, flight, renderer);
+    // One that found too little memory beside the others is the first of the next group.
+    if (std::ssize(run.flight) > taken && run.flight[taken].begun()) {
+      std::swap(run.flight[0], run.flight[taken]);
+    }
+    run.taken += taken;
+    if (run.taken < run.rows.count) return Stands::kMore;
+  }
+  for (InFlight& flight : run.flight) {  // one that a stop has left: its place is used again
+    if (!flight.begun()) continue;
+    give_back(flight);
+    flight.state = State::kIdle;
+  }
+  run.report.settled += run.rows.count - run.taken;  // that a stop has left: their batch goes
+  run.taken = 0;
+  return Stands::kDone;
+}
+
+// Only the first one may wait for memory: it holds none itself. Returns how many there are.
+int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
+  const int left = run.rows.count - run.taken;
+  int most = order_.partners() > 0 ? 1 : left;
+  size_t bytes = 0;
+  int count = 0;
+  while (count < most && (count == 0 || (bytes < kGroupBytes && !means_.reads.is_full()))) {
+    if (std::ssize(run.flight) <= count) run.flight.resize(size_t(count) + 1);
+    InFlight& flight = run.flight[count];
+    try {
+      if (!flight.begun()) {
+        flight.row = run.rows.first + run.taken + count;
+        begin(run, flight, renderer, bytes_.asks_early() ? count == 0 : bytes == 0);
+      }
+      if (bytes_.asks_early() && flight.begun() && !reserve(run, flight, count == 0)) break;
+    } catch (const std::exception&) {
+      fail_by_exception(run, {&flight, 1});
+    }
+    ++count;
+    bytes += flight.lent.bytes() + copied_bytes(flight.record);
+    most = std::min(most, equal_part(left, largest_group(flight.record, renderer)));
+  }
+  return count;
+}
+
+// To where the records can be written.
+void RecordWorker::advance_group(RecordRun& run, std::span<InFlight> group,
+                                 Renderer& renderer) const {
+  const bool together = bytes_.asks_early() && group.size() > 1;
+  std::vector<Recipe*> asked_for;
+  do {
+    asked_for.clear();
+    for (InFlight& flight : group) {
+      if (!flight.begun()) continue;
+      try {
+        advance(run, flight, renderer, together);
+      } catch (const std::exception&) {
+        fail_by_exception(run, {&flight, 1});
+      }
+      if (!flight.begun()) continue;
+      for (Recipe& picture : flight.requests.pictures) {
+        if (!picture.pixels()) asked_for.push_back(&picture);
+      }
+    }
+    renderer.materialize(asked_for);
+  } while (!asked_for.empty());
+}
+
+void RecordWorker::mix(RecordRun& run, MixGroup group, Renderer& renderer) const {
+  if (means_.stop) return;  // there are rows that nobody wrote
+  const Reported reported(run.report, renderer);
+  const double begin = now();
+  Result<void> done = run.to->run_batch_steps(group.first, group.count, task_.seed);
+  renderer.seconds().transform += now() - begin;
+  if (done) return;
+  const int row = static_cast<int>(group.first);
+  run.report.failures.push_back(
+      {.row = row,
+       .record = order_.index_at(run.rows.epoch, run.rows.position_of(row)),
+       .error = std::move(done.error()),
+       .fatal = true});
+}
+
+// --- Runs with Python steps ----------------------------------------------------------------------
+//
+// No worker waits in here for memory, which might be held by records that only a worker can finish
+// (Note [Why the memory limit cannot deadlock]); the run is put aside instead.
+
+Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
+  if (!run.begun) {
+    if (std::ssize(run.flight) < run.rows.count) run.flight.resize(size_t(run.rows.count));
+    for (int i = 0; i < run.rows.count; ++i) {
+      run.flight[i].state = State::kIdle;
+      run.flight[i].row = run.rows.first + i;
+    }
+    run.begun = true;
+  }
+  const std::span<InFlight> all = std::span(run.flight).first(size_t(run.rows.count));
+  while (run.taken < run.rows.count) {
+    InFlight& flight = all[size_t(run.taken++)];
+    if (flight.settled() || (run.lacks_memory && !flight.at_python())) continue;
+    try {
+      go_on(run, flight, renderer);
+    } catch (const std::exception&) {
+      fail_by_exception(run, {&flight, 1});
+    }
+    run.lacks_memory |= !flight.settled() && !flight.at_python();
+    // The sweep goes on after this row: one that has got to Python in it is not back from there.
+    if (run.report.list_bytes > 0) return Stands::kMore;
+  }
+  run.taken = 0;
+  run.lacks_memory = false;
+  if (std::ranges::any_of(all, &InFlight::at_python)) return Stands::kAtPython;
+  return std::ranges::all_of(all, &InFlight::settled) ? Stands::kDone : Stands::kLacksMemory;
+}
+
+// To the next Python step or the end; or until it finds no memory. A record that fails is begun
+// again as its substitute.
+void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) const {
+  if (means_.stop) return settle(run, flight);  // the batch will not be handed over
+  if (flight.at_python()) return_from_python(run, flight);
+  while (!means_.stop) {
+    switch (flight.state) {
+      case State::kIdle:
+        if (means_.reads.is_full()) return;
+        [[fallthrough]];
+      case State::kBad:
+        begin(run, flight, renderer, /*may_wait=*/false);
+        break;
+      case State::kBegun:
+        if (!reserve(run, flight, /*may_wait=*/false)) return;
+        if (flight.begun()) flight.state = State::kReady;
+        break;
+      case State::kReady:
+        advance(run, flight, renderer, /*together=*/false);
+        if (flight.state == State::kReady) write(run, {&flight, 1}, renderer);
+        break;
+      case State::kAtPython:
+      case State::kSettled:
+        return;
+    }
+  }
+  // Stopped on the way: left as it is, the run would be put aside for memory that nobody frees.
+  if (!flight.at_python() && !flight.settled()) settle(run, flight);
+}
+
+void RecordWorker::return_from_python(RecordRun& run, InFlight& flight) const {
+  flight.state = State::kReady;
+  PythonCall call = std::move(*flight.call);
+  flight.call.reset();
+  if (!call.result) return fail(run, flight, std::move(call.result.error()));
+  Result<void> returned = task_.plan->python_return(flight.step, call, flight.record);
+  if (!returned) return fail(run, flight, std::move(returned.error()));
+  ++flight.step;
+}
+
+// --- Rows one by one -----------------------------------------------------------------------------
+
+RowsReport RecordWorker::fill(const Rows& rows, BatchBuilder& to, Renderer& renderer) const {
+  RecordRun run;
+  run.rows = rows;
+  run.to = &to;
+  InFlight& flight = run.flight.emplace_back();
+  const Reported reported(run.report, renderer);
+  for (int i = 0; i < rows.count; ++i) {
+    flight.state = State::kIdle;
+    flight.row = rows.first + i;
+    make_alone(run, flight, renderer);
+    substitute(run, flight, renderer);
+    if (std::ranges::any_of(run.report.failures, &RowFailure::fatal)) break;
+  }
+  return std::move(run.report);
+}
+
+// REQUIRES: nothing else that this thread has in hand holds memory.
+void RecordWorker::make_alone(RecordRun& run, InFlight& flight, Renderer& renderer) const {
+  begin(run, flight, renderer, /*may_wait=*/true);
+  if (bytes_.asks_early() && flight.begun()) reserve(run, flight, /*may_wait=*/true);
+  while (flight.begun() || flight.at_python()) {
+    if (flight.begun()) {
+      advance(run, flight, renderer, /*together=*/false);
+      continue;
+    }
+    PythonCall* const call = &*flight.call;
+    means_.python.call(flight.step, {&call, 1});
+    return_from_python(run, flight);
+    if (flight.state == State::kReady) flight.state = State::kBegun;
+  }
+  if (flight.state == State::kReady) write(run, {&flight, 1}, renderer);
+}
+
+// One that is bad gets all that the worker has, as no other record of its group holds memory now;
+// with Python steps, where some may, it takes the usual way instead (go_on).
+void RecordWorker::substitute(RecordRun& run, InFlight& flight, Renderer& renderer) const {
+  try {
+    while (flight.bad()) make_alone(run, flight, renderer);
+  } catch (const std::exception&) {
+    RowFailure& failure = flight.failure.front();
+    failure.error = error_from_current_exception();
+    failure.fatal = true;
+    settle(run, flight);
+  }
+}
+
+// --- A row's way ---------------------------------------------------------------------------------
+
+void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
+                         bool may_wait) const {
+  flight.state = State::kBegun;
+  flight.step = 0;
+  flight.alone = flight.attempt > 0 || !run.rows.is_streamed();
+  Record& record = flight.record;
+  record.position = run.rows.position_of(flight.row);
+  record.attempt = flight.attempt;
+  record.index = order_.record_at(run.rows.epoch, record.position, flight.attempt);
+  flight.blamed = record.index;
+  const bool timed = task_.source->read_style() != ReadStyle::kMemory;
+  const double begin = timed ? now() : 0;
+  run.activity.begin(RunActivity::Kind::kReads, record.index, begin);
+  read(run.rows, flight, may_wait);
+  // All of them, also where the row's own record is bad: nobody else takes them out of the
+  // read-ahead.
+  partners_.read(run.rows, flight);
+  const double end = timed ? now() : 0;
+  run.activity.begin(RunActivity::Kind::kMakes, record.index, end);
+  renderer.seconds().read += end - begin;
+  if (!flight.data.result) return fail(run, flight, std::move(flight.data.result.error()));
+  Result<void> begun = task_.plan->begin(flight.data, record, renderer);
+  if (!begun) return fail(run, flight, std::move(begun.error()));
+  for (FieldValue& value : record.fields) {
+    value.video.decoding.stop = value.sound.decoding.stop = &means_.stop;
+  }
+  begun = partners_.begin(flight, renderer);
+  if (!begun) return fail(run, flight, std::move(begun.error()));
+}
+
+void RecordWorker::read(const Rows& rows, InFlight& flight, bool may_wait) const {
+  const int64_t index = flight.record.index;
+  if (flight.alone) return means_.reads.read_alone(index, flight.data);
+  const int64_t number = rows.sequence_of(flight.row) * order_.reads_a_row();
+  flight.lent = ReadLoan(means_.reads, means_.reads.fetch(number, index, flight.data, may_wait));
+}
+
+// Everything until it is written at once: a record that holds some must not ask for more, while it
+// waits at a Python step above all. False where the memory is not free now.
+bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) const {
+  size_t bytes = bytes_.until_written(flight.record);
+  for (const PartnerRead& partner : flight.partners) {
+    if (partner.kept) bytes += partner.kept->reserved;
+  }
+  if (means_.gate.refuses(bytes)) {
+    fail(run, flight, means_.gate.refusal(bytes));
+    return true;
+  }
+  std::optional<GateHold> hold = may_wait
+                                     ? means_.gate.acquire(run.rows.sequence_of(flight.row), bytes)
+                                     : means_.gate.try_acquire(bytes);
+  if (hold) flight.reserved = std::move(*hold);
+  return hold.has_value();
+}
+
+// To the end of the plan (kReady), to a Python step (kAtPython), or, where it goes together with
+// others, to a step that asks for pixels (kBegun).
+void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
+                           bool together) const {
+  const Plan& plan = *task_.plan;
+  if (flight.step == 0) {
+    Result<void> ready = partners_.advance(run.rows, flight, renderer);
+    if (!ready) return fail(run, flight, std::move(ready.error()));
+  }
+  Result<int> stopped = [&] {
+    const Collecting collecting(renderer, together ? &flight.requests : nullptr);
+    return advance_timed(task_, flight.step, flight.record, renderer, run.rows.epoch);
+  }();
+  if (!stopped) return fail(run, flight, std::move(stopped.error()));
+  flight.step = *stopped;
+  if (flight.requests.waits) return;
+  flight.state = State::kReady;
+  if (flight.step == std::ssize(plan.steps())) return;
+  Result<PythonCall> call = plan.python_call(flight.step, flight.record, renderer, task_.seed,
+                                             static_cast<uint64_t>(run.rows.epoch));
+  if (!call) return fail(run, flight, std::move(call.error()));
+  flight.call = std::move(*call);
+  flight.state = State::kAtPython;
+}
+
+// Of consecutive rows, those that got here.
+void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& renderer) const {
+  std::vector<RowSource>& sources = run.sources;
+  sources.clear();
+  size_t bytes = 0;
+  for (InFlight& flight : flights) {
+    if (flight.settled() || flight.bad()) continue;
+    if (!bytes_.asks_early()) {  // else it has what it needs
+      const size_t encoded = encoded_bytes(flight.data);
+      const size_t whole = working_bytes(flight.record) + encoded;
+      if (means_.gate.refuses(whole)) {
+        fail(run, flight, means_.gate.refusal(whole));
+        continue;
+      }
+      bytes += whole - (flight.alone ? 0 : means_.reads.counted(encoded));  // lent with it
+    }
+    sources.push_back({.row = flight.row, .record = &flight.record, .result = {}});
+  }
+  if (sources.empty()) return;
+  {
+    std::optional<GateHold> hold =
+        means_.gate.acquire(run.rows.sequence_of(sources.front().row), bytes);
+    if (!hold) {  // each alone fits
+      for (InFlight& flight : flights) write(run, {&flight, 1}, renderer);
+      return;
+    }
+    run.to->write(sources, renderer, limits_.listed);
+  }
+  for (RowSource& source : sources) {
+    run.report.warnings += source.warnings;
+    run.report.list_bytes += source.list_bytes;
+    InFlight& flight = flights[size_t(source.row - flights.front().row)];
+    if (!source.result) {
+      fail(run, flight, std::move(source.result.error()));
+    } else {
+      settle(run, flight);
+    }
+  }
+}
+
+// What is thrown, memory that the system refuses above all, is the fault of the records at hand,
+// not the end of the worker. REQUIRES: a catch block.
+void RecordWorker::fail_by_exception(RecordRun& run, std::span<InFlight> flights) const {
+  for (InFlight& flight : flights) {
+    if (flight.settled() || flight.bad()) continue;
+    flight.blamed = flight.record.index;
+    fail(run, flight, error_from_current_exception());
+  }
+}
+
+// Leaves the record settled; or bad, to be begun again as its substitute.
+void RecordWorker::fail(RecordRun& run, InFlight& flight, Error error) const {
+  give_back(flight);
+  const bool bad_record = is_bad_record(error);
+  if (flight.failure.empty()) {
+    flight.failure.push_back(
+        {.row = flight.row, .record = flight.blamed, .error = std::move(error)});
+  } else if (!bad_record) {
+    flight.failure.front().error = std::move(error);  // no substitute can be read at all
+  }
+  RowFailure& failure = flight.failure.front();
+  if (!bad_record || task_.on_error == OnError::kRaise) {
+    failure.fatal = true;
+  } else if (task_.on_error == OnError::kSkip) {
+    run.to->drop(failure.row);
+    failure.action = "skipped";
+  } else if (flight.attempt < kAttempts) {
+    ++flight.attempt;
+    flight.state = State::kBad;
+    return;
+  } else {
+    failure.fatal = true;
+  }
+  settle(run, flight);
+}
+
+// Allocates before it changes anything: what is refused here leaves the record unsettled, to be
+// settled again.
+void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
+  for (RowFailure& failure : flight.failure) {
+    if (flight.attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);
+    if (flight.attempt == kAttempts && failure.fatal && is_bad_record(failure.error)) {
+      note_attempts(failure);
+    }
+  }
+  give_back(flight);
+  flight.state = State::kSettled;
+  flight.attempt = 0;
+  ++run.report.settled;
+  if (flight.failure.empty()) return;
+  const RowFailure& failure = flight.failure.front();
+  if (failure.fatal) run.to->drop(failure.row);  // it holds anything
+  run.report.failures.splice(run.report.failures.end(), flight.failure);
+}
+
+void RecordWorker::give_back(RecordRun& run) const {
+  for (InFlight& flight : run.flight) give_back(flight);
+}
+
+// What a record holds, as far as it is not small enough to be kept for the next one.
+void RecordWorker::give_back(InFlight& flight) const {
+  flight.reserved.release();
+  flight.requests.clear();
+  flight.call.reset();
+  size_t largest = 0;
+  flight.data.each_buffer([&](Buffer& buffer) { largest = std::max(largest, buffer.capacity()); });
+  for (FieldValue& value : flight.record.fields) {
+    if (bytes_.asks_early()) value.picture = Recipe();
+    value.frame.reset();
+    value.video = {};
+    value.sound = {};
+    if (bytes_.asks_early() || (value.owned && value.owned->capacity() > kKeptBuffer)) {
+      value.owned.reset();
+    }
+  }
+  for (auto& picture : flight.record.pixels) {
+    if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();
+  }
+  flight.lent.give_back();
+  if (largest > (has_python_steps_ ? 0 : kKeptBuffer)) means_.reads.take_back(flight.data);
+  flight.partners.clear();
+  flight.record.partners.clear();
+  ++means_.freed;
+}
+
+}  // namespace headrace
