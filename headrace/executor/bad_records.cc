@@ -86,6 +86,21 @@ void BadRecords::add(BadRecord record) {
         "; bad records are missing in it from now on (loader.quarantine has them)");
 }
 
+void BadRecords::account(RowFailures& failures, const Source& source, int64_t epoch,
+                         int64_t position, int64_t seen) {
+  if (failures.empty()) return;
+  failures.sort([](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
+  for (RowFailure& failure : failures) add_place(failure.error, source, failure.record);
+  for (RowFailure& failure : failures) {
+    if (failure.fatal) throw Exception(std::move(failure.error));
+  }
+  for (RowFailure& failure : failures) {
+    add({epoch, position + failure.row, failure.record, source.key(failure.record),
+         std::move(failure.error), std::move(failure.action)});
+  }
+  check(seen);
+}
+
 void BadRecords::check(int64_t seen) const {
   MutexLock lock(mutex_);
   const bool many = in_epoch_ > budget_;

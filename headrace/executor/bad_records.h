@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,18 @@ enum class OnError : uint8_t {
   kSkip,        // the row is left out; the batch is shorter
 };
 
+// A row that something went wrong with.
+struct RowFailure {
+  int row = 0;
+  int64_t record = 0;
+  Error error;
+  std::string action = {};
+  bool fatal = false;  // on_error does not apply, or every substitute was bad as well
+};
+// A list: an entry is handed over without an allocation, so nothing that the system refuses can
+// come between giving up a row and reporting it.
+using RowFailures = std::list<RowFailure>;
+
 struct BadRecord {
   int64_t epoch = 0, position = 0, record = 0;
   std::string key;
@@ -42,6 +55,10 @@ class BadRecords {
   // A new epoch, or a resumed one in which `bad` were found before.
   void begin_epoch(int64_t bad) EXCLUDES_LOCK(mutex_);
   void add(BadRecord record) EXCLUDES_LOCK(mutex_);
+  // Adds those of a batch whose row 0 is at `position`, and checks. Throws the first fatal one's
+  // error, and then adds none: a batch that is tried again is not counted twice.
+  void account(RowFailures& failures, const Source& source, int64_t epoch, int64_t position,
+               int64_t seen) EXCLUDES_LOCK(mutex_);
   // Throws Exception HR0731 when the budget is exceeded; `seen` records of the epoch so far.
   void check(int64_t seen) const EXCLUDES_LOCK(mutex_);
 

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch_builder.h"
 #include "headrace/executor/memory/kept_partners.h"
 #include "headrace/executor/memory/memory_gate.h"
@@ -20,18 +20,6 @@
 namespace headrace {
 
 struct OpenBatch;
-
-// A row that something went wrong with.
-struct RowFailure {
-  int row = 0;
-  int64_t record = 0;
-  Error error;
-  std::string action = {};
-  bool fatal = false;  // on_error does not apply, or every substitute was bad as well
-};
-// A list: an entry is handed over without an allocation, so nothing that the system refuses can
-// come between giving up a row and reporting it.
-using RowFailures = std::list<RowFailure>;
 
 // Rows [first, first + count) of a batch.
 struct Rows {

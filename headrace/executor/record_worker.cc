@@ -493,10 +493,6 @@ void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
   run.report.failures.splice(run.report.failures.end(), flight.failure);
 }
 
-void RecordWorker::give_back(RecordRun& run) const {
-  for (InFlight& flight : run.flight) give_back(flight);
-}
-
 // What a record holds, as far as it is not small enough to be kept for the next one.
 void RecordWorker::give_back(InFlight& flight) const {
   flight.reserved.release();

@@ -66,8 +66,6 @@ class RecordWorker {
   // Makes the rows one by one, here and now, calling Python where a step wants it. Ends at a row
   // whose failure is fatal.
   RowsReport fill(const Rows& rows, BatchBuilder& to, Renderer& renderer) const;
-  // What the run's records hold: it will not go on.
-  void give_back(RecordRun& run) const;
 
  private:
   using State = InFlight::State;

@@ -125,9 +125,11 @@ class Loader::Impl {
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const LeftToDevice& left) {
       divide_memory(engine.memory_limit - residence->bytes(),
-                    batch_bytes(*plan_, layout_.rank_batch(), left), options().threads,
-                    path_.source()->read_style() != ReadStyle::kMemory, plan_->delivers_lists(),
-                    batch_bytes(*plan_, layout_.rank_batch()));
+                    {.plan = *plan_,
+                     .rows = layout_.rank_batch(),
+                     .left = left,
+                     .threads = options().threads,
+                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory});
     };
     const auto fits = [&](const LeftToDevice& left) {
       try {

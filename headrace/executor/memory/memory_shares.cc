@@ -90,6 +90,18 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   return shares;
 }
 
+MemoryShares divide_memory(size_t limit, const MemoryUse& use) {
+  MemoryShares shares =
+      divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads, use.reads_ahead,
+                    use.plan.delivers_lists(), batch_bytes(use.plan, use.rows));
+  shares = with_kept_frames(with_near_partners(shares, use.plan), use.plan, use.threads);
+  if (use.plan.assembles()) {  // while a tensor is made, the values are there, too
+    shares.lists /= 2;
+    shares.assembled = shares.lists;
+  }
+  return shares;
+}
+
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan) {
   const int64_t within = plan.partners_within();
   const size_t to_spare = shares.records - std::min(shares.records, shares.largest_record);

@@ -32,6 +32,18 @@ struct MemoryShares {
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists = false, std::optional<size_t> host_bytes = {});
 
+// What decides how the memory of an engine is divided.
+struct MemoryUse {
+  const Plan& plan;
+  int64_t rows = 0;  // of a batch
+  const LeftToDevice& left;
+  int threads = 1;
+  bool reads_ahead = false;
+};
+// The same with the shares of what the plan does: near partners, frames of clips and tensors that
+// are made of lists.
+MemoryShares divide_memory(size_t limit, const MemoryUse& use);
+
 // The same with a share for near partners, out of what records do not need one by one.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 // The same, where the plan takes clips of videos, with more that a worker keeps between records:

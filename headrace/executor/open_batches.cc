@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/open_batches.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "headrace/base/clock.h"
+
+namespace headrace {
+namespace {
+
+// A run should last about this long: short enough to balance the end of an epoch, long enough that
+// claiming costs nothing.
+constexpr double kRunSeconds = 4e-3;
+constexpr int kLongestRun = 256;
+constexpr size_t kSpareRuns = 256;  // whose memory is used again
+// Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
+// several lanes has nothing to do side by side.
+constexpr int kLeastShare = 8;
+// Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
+constexpr size_t kLargeBatch = 16 << 20;
+constexpr int kManyRows = 32;
+
+const ErrorCode kListsTooLarge{
+    "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
+    "Fields that are delivered as lists have the size that the records have. One batch of them has "
+    "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
+    "higher limit, or a step that makes the records smaller (Resize)."};
+
+}  // namespace
+
+OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const SlotRings& rings,
+                         const MemoryShares& shares, Makers makers)
+    : task_(task),
+      order_(order),
+      rings_(rings),
+      shares_(shares),
+      makers_(std::move(makers)),
+      has_lists_(task.plan->delivers_lists()),
+      assembles_(task.plan->assembles()),
+      spares_memory_(shares.slots / size_t(shares.depth) >= kLargeBatch &&
+                     task.layout.rank_batch() >= kManyRows * makers_.threads),
+      on_device_{
+          .left = task.left,
+          .finished = [&rings](size_t output, size_t) { return rings.take_finished(output); },
+          .decoding = task.decoding} {
+  MutexLock lock(mutex_);
+  spare_.reserve(kSpareRuns);
+}
+
+// --- The stream ----------------------------------------------------------------------------------
+
+bool OpenBatches::begin(int64_t epoch, int64_t batch) {
+  MutexLock lock(mutex_);
+  broken_ = nullptr;
+  const bool goes_on = epoch == epoch_ + 1 && batch == 0;
+  epoch_ = epoch;
+  next_open_ = batch;
+  next_sequence_ = 0;
+  foreseen_.reset();
+  return goes_on;
+}
+
+void OpenBatches::go() {
+  MutexLock lock(mutex_);
+  running_ = true;
+}
+
+void OpenBatches::end() {
+  MutexLock lock(mutex_);
+  running_ = false;
+}
+
+bool OpenBatches::delivers() const {
+  MutexLock lock(mutex_);
+  return running_;
+}
+
+bool OpenBatches::wait_idle(std::chrono::milliseconds time) {
+  const auto is_idle = [&]() REQUIRES_LOCK(mutex_) { return active_.empty() && assembling_ == 0; };
+  MutexLock lock(mutex_);
+  if (!is_idle()) progress_.wait_for(mutex_, time);
+  return is_idle();
+}
+
+void OpenBatches::clear() {
+  MutexLock lock(mutex_);
+  open_.clear();
+  list_bytes_ = assembled_bytes_ = 0;
+}
+
+// --- Claiming ------------------------------------------------------------------------------------
+
+// Lists of values have no slots, so what limits them is their bytes: beyond the share only the
+// batch that the consumer waits for goes on. Claims are in order, so that is the only open one.
+bool OpenBatches::may_grow_lists() const {
+  if (list_bytes_ < shares_.lists || !has_lists_ || open_.empty()) return true;
+  const OpenBatch& batch = *open_.front();
+  return open_.size() == 1 && !batch.ledger.too_large_ &&
+         batch.ledger.claimed_ < batch.builder.rows();
+}
+
+int OpenBatches::length_of_run(int left) const {
+  const int fair = std::max<int>(1, (left + makers_.threads - 1) / makers_.threads);
+  const int long_enough =
+      static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
+  const int rows = std::min({left, std::max(fair, kLeastShare), long_enough});
+  if (makers_.python_workers == 0) return rows;
+  // A run goes to one of them as a whole.
+  const int batch = static_cast<int>(task_.layout.rank_batch());
+  return std::min(rows, std::max(1, batch / (2 * makers_.python_workers)));
+}
+
+std::unique_ptr<RecordRun> OpenBatches::claim() {
+  MutexLock lock(mutex_);
+  // Runs that lack memory come before new ones, which would take it from them.
+  for (auto* queue : {&continued_, &parked_}) {
+    if (queue->empty()) continue;
+    std::unique_ptr<RecordRun> run = std::move(queue->front());
+    queue->pop_front();
+    return run;
+  }
+  if (!running_ || !may_grow_lists()) return nullptr;
+  const bool all_claimed =
+      open_.empty() || open_.back()->ledger.claimed_ == open_.back()->builder.rows();
+  if (all_claimed && !open_next()) return nullptr;
+  OpenBatch& batch = *open_.back();
+  BatchLedger& ledger = batch.ledger;
+  std::unique_ptr<RecordRun> run;
+  if (spare_.empty()) {
+    run = std::make_unique<RecordRun>();
+  } else {
+    run = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  run->begun = false;
+  run->to = &batch.builder;
+  run->of = &batch;
+  run->rows = {.epoch = epoch_,
+               .batch = batch.builder.index(),
+               .position = batch.builder.range().begin,
+               .sequence = ledger.first_sequence_,
+               .first = ledger.claimed_,
+               .count = length_of_run(static_cast<int>(batch.builder.rows()) - ledger.claimed_)};
+  active_.push_back(run.get());
+  ledger.claimed_ += run->rows.count;
+  return run;
+}
+
+// --- Opening -------------------------------------------------------------------------------------
+//
+// The memory of rows that are foreseen counts as that of lists, from when the batch is opened, and
+// as that of tensors from when it is full: as if values had been held one by one and copied then.
+// So what is foreseen changes neither how much is made ahead nor which batches are refused.
+
+// Note [When the third buffer is used]
+// While the consumer waits for data, two buffers do: it lets go of one batch as it takes the next,
+// and all that a third would save is the moment in which the last records of a batch leave threads
+// without work. So large batches get a third only when one is ready and the consumer is busy, or
+// when it keeps more than one; and at once where a batch has few records for each thread.
+bool OpenBatches::may_use_spare() const {
+  if (!spares_memory_ || consumer_keeps_) return true;
+  if (consumer_waits_ || open_.empty()) return false;
+  return is_filled(*open_.front());
+}
+
+bool OpenBatches::open_next() {
+  if (next_open_ >= task_.layout.batches()) return false;
+  if (!rings_.may_open(may_use_spare())) return false;
+  // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
+  if (static_cast<int>(open_.size()) >= shares_.depth) return false;
+  const BatchRange range = task_.layout.range(next_open_);
+  if (!foreseen_) {
+    const auto index = [this, epoch = epoch_](int64_t at) { return order_.index_at(epoch, at); };
+    foreseen_ = foresee(*task_.plan, task_.sounds, task_.seed, static_cast<uint64_t>(epoch_), range,
+                        index, shares_.lists / 2);
+  }
+  if (!open_.empty() && list_bytes_ + foreseen_->bytes > shares_.lists) return false;
+  open_.push_back(std::make_unique<OpenBatch>(
+      OpenBatch{.builder = BatchBuilder(
+                    *task_.plan, *task_.source, epoch_, next_open_, range, task_.layout.positions(),
+                    [this](size_t output, size_t bytes) { return rings_.take(output, bytes); },
+                    on_device_, std::move(foreseen_->rows))}));
+  BatchLedger& ledger = open_.back()->ledger;
+  ledger.first_sequence_ = next_sequence_;
+  ledger.list_bytes_ = ledger.foreseen_bytes_ = foreseen_->bytes;
+  list_bytes_ += foreseen_->bytes;
+  foreseen_.reset();
+  ++next_open_;
+  next_sequence_ += range.size();
+  if (task_.plan->batch_steps().empty()) return true;
+  const int64_t group = task_.plan->batch_group();
+  for (int64_t row = 0; row < range.size(); row += group) {
+    ledger.unsettled_.push_back(static_cast<int>(std::min(group, range.size() - row)));
+  }
+  return true;
+}
+
+// --- Finishing -----------------------------------------------------------------------------------
+
+void OpenBatches::note(RecordRun& run) {
+  RowsReport& report = run.report;
+  if (report.warnings == 0 && report.list_bytes == 0 && report.failures.empty()) return;
+  MutexLock lock(mutex_);
+  BatchLedger& ledger = run.of->ledger;
+  ledger.warnings_ += std::exchange(report.warnings, 0);
+  ledger.failures_.splice(ledger.failures_.end(), report.failures);
+  const size_t bytes = std::exchange(report.list_bytes, 0);
+  ledger.list_bytes_ += bytes;
+  list_bytes_ += bytes;
+  const bool fits = ledger.list_bytes_ - ledger.foreseen_bytes_ <= shares_.lists;
+  if (bytes == 0 || !has_lists_ || fits) return;
+  ledger.too_large_ = true;
+  progress_.notify_all();
+}
+
+std::vector<MixGroup> OpenBatches::settled(const RecordRun& run) {
+  std::vector<MixGroup> complete;
+  if (task_.plan->batch_steps().empty()) return complete;
+  const int64_t group = task_.plan->batch_group(), rows = run.to->rows();
+  const int64_t end = run.rows.first + run.rows.count;
+  MutexLock lock(mutex_);  // which also shows what others have written into their rows
+  std::vector<int>& unsettled = run.of->ledger.unsettled_;
+  for (int64_t row = run.rows.first; row < end;) {
+    const int64_t number = row / group, next = std::min((number + 1) * group, end);
+    unsettled[size_t(number)] -= static_cast<int>(next - row);
+    row = next;
+    if (unsettled[size_t(number)] > 0) continue;
+    complete.push_back({number * group, std::min(group, rows - number * group)});
+  }
+  return complete;
+}
+
+void OpenBatches::finish(std::unique_ptr<RecordRun>& run, Stands stands) {
+  const RowsReport report = std::exchange(run->report, {});
+  bool is_full = false, consumer_waits = true;
+  OpenBatch* to_assemble = nullptr;
+  {
+    MutexLock lock(mutex_);
+    run->activity.kind = RunActivity::Kind::kWaits;
+    stats_.stages += report.stages;
+    if (report.settled > 0) {
+      record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
+    }
+    OpenBatch& batch = *run->of;
+    batch.ledger.done_ += report.settled;
+    batch.ledger.remarks_ += report.remarks;
+    is_full = is_filled(batch);
+    if (is_full) to_assemble = begin_assembly();
+    consumer_waits = consumer_waits_;
+    if (stands == Stands::kLacksMemory) {
+      parked_.push_back(std::move(run));
+    } else if (stands == Stands::kDone) {
+      std::erase(active_, run.get());
+      if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(run));
+      if (active_.empty() || is_full) progress_.notify_all();
+    }
+  }
+  if (to_assemble) assemble(*to_assemble);
+  if (is_full && !consumer_waits) makers_.wake();  // a third buffer may be used
+}
+
+void OpenBatches::go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds) {
+  MutexLock lock(mutex_);
+  stats_.stages.python += python_seconds;
+  for (auto& run : runs) {
+    run->activity.kind = RunActivity::Kind::kWaits;
+    continued_.push_back(std::move(run));
+  }
+}
+
+void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept {
+  if (run) {
+    {
+      MutexLock lock(mutex_);
+      run->activity.kind = RunActivity::Kind::kWaits;  // nobody looks at its records now
+    }
+    run->flight.clear();  // with all that they hold, before the run counts as gone
+  }
+  MutexLock lock(mutex_);
+  if (!broken_) broken_ = std::move(error);
+  std::erase(active_, run.get());
+  progress_.notify_all();
+}
+
+// --- Assembly ------------------------------------------------------------------------------------
+//
+// Note [Who makes the tensors of ragged fields]
+// The worker that writes the last row of a batch, so that the consumer finds it ready. Until a
+// batch is handed over its tensors count against their share of memory_limit. They are made in the
+// order of the batches, so what is made ahead never takes the room that an earlier one needs: the
+// first one always finds all of it. One that finds no room stays as it is, until the consumer has
+// taken those before it: then a worker that has time makes it, or the consumer, whoever comes
+// first.
+
+bool OpenBatches::awaits_assembly(const OpenBatch& batch) const {
+  const BatchLedger& ledger = batch.ledger;
+  return assembles_ && ledger.assembly_ == Assembly::kNone && is_filled(batch) &&
+         !ledger.too_large_ && std::ranges::none_of(ledger.failures_, &RowFailure::fatal);
+}
+
+OpenBatch* OpenBatches::begin_assembly() {
+  if (!assembles_ || !running_) return nullptr;
+  for (const auto& batch : open_) {
+    BatchLedger& ledger = batch->ledger;
+    if (ledger.assembly_ == Assembly::kDone) continue;
+    const bool fits = assembled_bytes_ + ledger.assembled_bytes_ <= shares_.assembled;
+    if (!awaits_assembly(*batch) || !fits) return nullptr;
+    ledger.assembly_ = Assembly::kUnderWay;
+    ++assembling_;
+    return batch.get();
+  }
+  return nullptr;
+}
+
+void OpenBatches::assemble(OpenBatch& batch) {
+  const double begin = now();
+  size_t bytes = 0, freed = 0;
+  bool has_room = true;
+  std::exception_ptr error;
+  try {
+    bytes = batch.builder.bytes_to_assemble(shares_.assembled);
+    {
+      MutexLock lock(mutex_);
+      has_room = assembled_bytes_ + bytes <= shares_.assembled;
+      if (has_room) assembled_bytes_ += bytes;
+    }
+    if (has_room) freed = batch.builder.assemble();
+  } catch (...) {  // the consumer hears of it where the batch would have come
+    error = std::current_exception();
+  }
+  MutexLock lock(mutex_);
+  BatchLedger& ledger = batch.ledger;
+  ledger.assembled_bytes_ = bytes;
+  ledger.assembly_error_ = error;
+  ledger.assembly_ = has_room ? Assembly::kDone : Assembly::kNone;
+  ledger.list_bytes_ -= freed;
+  list_bytes_ -= freed;
+  --assembling_;
+  stats_.stages.store += now() - begin;
+  progress_.notify_all();
+}
+
+bool OpenBatches::assemble_next() {
+  OpenBatch* batch = nullptr;
+  {
+    MutexLock lock(mutex_);
+    batch = begin_assembly();
+  }
+  if (batch) assemble(*batch);
+  return batch != nullptr;
+}
+
+// --- The consumer --------------------------------------------------------------------------------
+
+void OpenBatches::consumer_arrives() {
+  bool begins_to_keep = false;
+  {
+    MutexLock lock(mutex_);
+    const bool keeps = rings_.most_out() - static_cast<int>(open_.size()) >= 2;
+    begins_to_keep = keeps && !consumer_keeps_;
+    consumer_keeps_ = keeps;
+    consumer_waits_ = true;
+  }
+  if (begins_to_keep) makers_.wake();
+}
+
+bool OpenBatches::is_first_ready() const {
+  if (open_.empty()) return false;
+  const OpenBatch& first = *open_.front();
+  const bool complete = is_filled(first) && first.ledger.assembly_ != Assembly::kUnderWay;
+  return (complete && !awaits_assembly(first)) || first.ledger.too_large_;
+}
+
+OpenBatches::Look OpenBatches::look_now() {
+  if (open_.empty() && next_open_ >= task_.layout.batches()) return {.kind = Look::Kind::kEnd};
+  if (is_first_ready()) {
+    const OpenBatch& first = *open_.front();
+    const BatchLedger& ledger = first.ledger;
+    if (ledger.too_large_) {
+      raise(kListsTooLarge,
+            std::to_string(ledger.done_) + " of the " + std::to_string(first.builder.rows()) +
+                " records of batch " + std::to_string(first.builder.index()) + " take " +
+                std::to_string(ledger.list_bytes_ >> 20) + " MiB, memory_limit leaves " +
+                std::to_string(shares_.lists >> 20) + " MiB for them",
+            "raise memory_limit, or use a smaller batch_size");
+    }
+    stats_.warnings += ledger.warnings_;
+    stats_.remarks += ledger.remarks_;
+    Look look{.kind = Look::Kind::kBatch, .batch = std::move(open_.front())};
+    open_.pop_front();
+    return look;
+  }
+  if (OpenBatch* const batch = begin_assembly()) {
+    return {.kind = Look::Kind::kAssemble, .to_assemble = batch};
+  }
+  if (broken_) {
+    running_ = false;  // what the worker had at hand will never be done
+    std::rethrow_exception(std::exchange(broken_, nullptr));
+  }
+  return {};
+}
+
+OpenBatches::Look OpenBatches::look() {
+  MutexLock lock(mutex_);
+  return look_now();
+}
+
+std::unique_ptr<OpenBatch> OpenBatches::await(const Waiting& waiting) {
+  const double begin = now();
+  bool is_patient = waiting.patience_seconds > 0;
+  consumer_arrives();
+  for (;;) {
+    Look look;
+    {
+      MutexLock lock(mutex_);
+      look = look_now();
+      if (look.kind == Look::Kind::kNotYet) {
+        progress_.wait_for(mutex_, kWaitSlice);
+        look = look_now();
+      }
+      if (look.kind == Look::Kind::kBatch) stats_.wait_seconds += now() - begin;
+      if (look.kind == Look::Kind::kBatch || look.kind == Look::Kind::kEnd) {
+        consumer_waits_ = false;
+        return std::move(look.batch);
+      }
+    }
+    if (look.to_assemble) {
+      assemble(*look.to_assemble);
+      continue;
+    }
+    if (waiting.interrupted) waiting.interrupted();
+    if (is_patient && now() - begin > waiting.patience_seconds) {
+      is_patient = false;
+      waiting.impatient(now() - begin);
+    }
+  }
+}
+
+void OpenBatches::leave(const OpenBatch& open, const Batch& batch) {
+  MutexLock lock(mutex_);
+  list_bytes_ -= open.ledger.list_bytes_;
+  assembled_bytes_ -= open.ledger.assembled_bytes_;
+  ++stats_.batches;
+  stats_.foreseen += open.builder.came_true();
+  stats_.records += batch.size;
+  for (const BatchField& field : batch.fields) {
+    if (!field.unfinished) continue;
+    for (const auto& [why, rows] : field.unfinished->finished_before()) {
+      stats_.finished_before[why] += rows;
+    }
+  }
+}
+
+int OpenBatches::open() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(open_.size());
+}
+
+// --- What there is to see ------------------------------------------------------------------------
+
+std::vector<Doing> OpenBatches::doing() const {
+  std::vector<Doing> all;
+  MutexLock lock(mutex_);
+  for (const RecordRun* run : active_) {
+    Doing doing = doing_of(*run);
+    if (doing.kind != RunActivity::Kind::kWaits && !doing.records.empty()) {
+      all.push_back(std::move(doing));
+    }
+  }
+  return all;
+}
+
+EngineStats OpenBatches::stats() const {
+  MutexLock lock(mutex_);
+  EngineStats stats = stats_;
+  stats.memory_used = list_bytes_ + assembled_bytes_;
+  return stats;
+}
+
+}  // namespace headrace

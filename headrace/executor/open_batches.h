@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batches that are being filled. Workers claim runs of their rows, in order; a batch is opened
+// when it has slots, its ragged tensors are made when its last row is there, and the consumer gets
+// the batches in order. Holds THE lock of the executor, which is taken a few times per run, and
+// touches no record.
+//
+// Locks: its own, then a slot ring's; never the other way round. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/batch_builder.h"
+#include "headrace/executor/batch/foreseen_rows.h"
+#include "headrace/executor/engine_stats.h"
+#include "headrace/executor/memory/memory_shares.h"
+#include "headrace/executor/memory/slot_rings.h"
+#include "headrace/executor/record_order.h"
+#include "headrace/executor/record_run.h"
+#include "headrace/executor/row_task.h"
+#include "headrace/executor/waits_for.h"
+
+namespace headrace {
+
+// What is counted of a batch while it is filled.
+class BatchLedger {
+ public:
+  // Of a batch that await() has given.
+  RowFailures& failures() { return failures_; }
+  const std::exception_ptr& assembly_error() const { return assembly_error_; }
+
+ private:
+  friend class OpenBatches;     // whose lock guards all of it until then
+  int64_t first_sequence_ = 0;  // of row 0 in the stream
+  int claimed_ = 0, done_ = 0;  // rows
+  RowFailures failures_;
+  std::vector<int> unsettled_;  // rows by group, where there are batch steps
+  int64_t warnings_ = 0;
+  PictureRemarks remarks_;
+  size_t list_bytes_ = 0;      // of fields delivered as lists, which have no slot
+  size_t foreseen_bytes_ = 0;  // of these, what was foreseen
+  bool too_large_ = false;     // these alone exceed the share for them
+  // Note [Who makes the tensors of ragged fields]
+  enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly_ = Assembly::kNone;
+  size_t assembled_bytes_ = 0;  // that they take, as soon as it is known
+  std::exception_ptr assembly_error_;
+};
+
+struct OpenBatch {
+  BatchBuilder builder;  // its rows are their workers', all of it the one's who assembles it
+  BatchLedger ledger = {};
+};
+
+class OpenBatches {
+ public:
+  struct Makers {
+    int threads = 1;
+    int python_workers = 0;      // 0 also where no step is in Python
+    std::function<void()> wake;  // the threads: there may be work. Called without the lock
+  };
+  // What they are made of outlives them.
+  OpenBatches(const RowTask& task, const RecordOrder& order, const SlotRings& rings,
+              const MemoryShares& shares, Makers makers);
+
+  // --- The stream ---
+  // It shall begin with this batch. True where it goes on where the last one ended.
+  // REQUIRES: idle.
+  bool begin(int64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
+  void go() EXCLUDES_LOCK(mutex_);   // from now on rows are claimed
+  void end() EXCLUDES_LOCK(mutex_);  // from now on none are that were not yet
+  bool delivers() const EXCLUDES_LOCK(mutex_);
+  // Returns after the time, or sooner where no run is claimed any more and nobody assembles.
+  bool wait_idle(std::chrono::milliseconds time) EXCLUDES_LOCK(mutex_);
+  void clear() EXCLUDES_LOCK(mutex_);  // REQUIRES: idle
+
+  // --- Workers ---
+  // Runs that are back from Python, then those that lacked memory, then new rows; null: none now.
+  std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
+  // Takes out of the run's report what others should know at once: the memory of lists, and rows
+  // that failed. Asks for no memory, so what was given up is reported.
+  void note(RecordRun& run) EXCLUDES_LOCK(mutex_);
+  // The groups of batch steps that the run has completed. REQUIRES: all its rows are settled, and
+  // this was not called for it since.
+  std::vector<MixGroup> settled(const RecordRun& run) EXCLUDES_LOCK(mutex_);
+  // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
+  // that is full now.
+  void finish(std::unique_ptr<RecordRun>& run, Stands stands) EXCLUDES_LOCK(mutex_);
+  // Runs that Python has called its steps for.
+  void go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds)
+      EXCLUDES_LOCK(mutex_);
+  // The run, if there is one, will not be finished; the consumer hears the error.
+  void break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept
+      EXCLUDES_LOCK(mutex_);
+  bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
+
+  // --- The consumer ---
+  struct Waiting {
+    const std::function<void()>& interrupted;       // called every 50 ms; may throw
+    double patience_seconds = 0;                    // 0: without end
+    std::function<void(double seconds)> impatient;  // called once when it ends
+  };
+  // The next batch with all its rows; null after the epoch's last. Throws where it cannot come.
+  std::unique_ptr<OpenBatch> await(const Waiting& waiting) EXCLUDES_LOCK(mutex_);
+  // What await() decides by, without waiting.
+  struct Look {
+    enum class Kind : uint8_t { kNotYet, kEnd, kBatch, kAssemble } kind = Kind::kNotYet;
+    std::unique_ptr<OpenBatch> batch = {};
+    OpenBatch* to_assemble = nullptr;
+  };
+  Look look() EXCLUDES_LOCK(mutex_);
+  // It has become this batch, which is counted, and does not count as memory of the loader's now.
+  void leave(const OpenBatch& open, const Batch& batch) EXCLUDES_LOCK(mutex_);
+  int open() const EXCLUDES_LOCK(mutex_);
+
+  // What is being done to records, for a consumer that waits.
+  std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
+  // As far as it is counted here; of memory that of lists and of tensors made of them.
+  EngineStats stats() const EXCLUDES_LOCK(mutex_);
+
+ private:
+  using Assembly = BatchLedger::Assembly;
+  bool may_grow_lists() const REQUIRES_LOCK(mutex_);
+  int length_of_run(int left) const REQUIRES_LOCK(mutex_);
+  bool may_use_spare() const REQUIRES_LOCK(mutex_);
+  bool open_next() REQUIRES_LOCK(mutex_);
+  static bool is_filled(const OpenBatch& batch) {
+    return batch.ledger.done_ == batch.builder.rows();
+  }
+  bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
+  // The batch whose turn it is, which the caller shall assemble; or null.
+  OpenBatch* begin_assembly() REQUIRES_LOCK(mutex_);
+  void assemble(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+  void consumer_arrives() EXCLUDES_LOCK(mutex_);
+  bool is_first_ready() const REQUIRES_LOCK(mutex_);
+  Look look_now() REQUIRES_LOCK(mutex_);
+
+  const RowTask& task_;
+  const RecordOrder& order_;
+  const SlotRings& rings_;
+  const MemoryShares& shares_;
+  const Makers makers_;
+  const bool has_lists_, assembles_;
+  const bool spares_memory_;  // Note [When the third buffer is used]
+  const BatchBuilder::OnDevice on_device_;
+
+  mutable Mutex mutex_;
+  Condition progress_;
+  bool running_ GUARDED_BY(mutex_) = false;
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;        // inside await()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;        // more than one batch when it came last
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;                 // none yet, nor the one after it
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;              // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;          // of its first row
+  std::optional<Foresight> foreseen_ GUARDED_BY(mutex_);  // of its ragged fields, once known
+  std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
+  size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
+  size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;                        // of open_
+  int assembling_ GUARDED_BY(mutex_) = 0;                                // threads
+  std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from Python
+  std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
+  std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);     // to be used again
+  std::vector<const RecordRun*> active_ GUARDED_BY(mutex_);              // claimed, not finished
+  std::exception_ptr broken_ GUARDED_BY(mutex_);     // what kept a worker from going on
+  double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
+  EngineStats stats_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/python_crossing.h"
+
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "headrace/base/clock.h"
+
+namespace headrace {
+
+PythonCrossing::PythonCrossing(const RowTask& task, OpenBatches& batches, int workers,
+                               std::function<void()> wake, const std::atomic<bool>& stop)
+    : task_(task), batches_(batches), workers_(workers), wake_(std::move(wake)), stop_(stop) {}
+
+ThreadPool& PythonCrossing::threads() const {
+  return workers_ > 0 ? ThreadPool::python_workers() : ThreadPool::python();
+}
+
+void PythonCrossing::add(std::unique_ptr<RecordRun>& run) {
+  {
+    MutexLock lock(mutex_);
+    waiting_.push_back(std::move(run));
+  }
+  threads().wake(max_workers());
+}
+
+// All that waits; with several workers their part of it, the oldest first.
+PythonCrossing::Runs PythonCrossing::take_share() {
+  MutexLock lock(mutex_);
+  const auto share = std::ssize(waiting_) + max_workers() - 1;
+  const auto end = waiting_.begin() + share / max_workers();
+  Runs runs(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
+  waiting_.erase(waiting_.begin(), end);
+  for (const auto& run : runs) {
+    run->activity.step = -1;
+    run->activity.kind = RunActivity::Kind::kInPython;
+  }
+  return runs;
+}
+
+void PythonCrossing::call(int step, std::span<PythonCall* const> calls) {
+  PythonFunction& function = *task_.plan->steps()[size_t(step)].function;
+  if (workers_ > 0) return function.call(calls);
+  MutexLock lock(call_mutex_);
+  function.call(calls);
+}
+
+bool PythonCrossing::work(Renderer&) {
+  Runs runs;
+  try {
+    runs = take_share();
+    if (runs.empty()) return false;
+    cross(runs);
+  } catch (...) {
+    for (auto& run : runs) {
+      if (run) batches_.break_off(std::move(run), std::current_exception());
+    }
+    // Runs that nobody could take are still there.
+    if (runs.empty()) batches_.break_off(nullptr, std::current_exception());
+  }
+  wake_();
+  return true;
+}
+
+// Calls the steps at which the runs stand, and sends them back.
+void PythonCrossing::cross(Runs& runs) {
+  const double begin = now();
+  std::map<int, std::vector<PythonCall*>> by_step;
+  for (auto& run : runs) {
+    for (int i = 0; i < run->rows.count && !stop_; ++i) {
+      InFlight& flight = run->flight[size_t(i)];
+      if (flight.at_python()) by_step[flight.step].push_back(&*flight.call);
+    }
+  }
+  for (auto& [step, calls] : by_step) {
+    for (const auto& run : runs) {
+      run->activity.step = step;
+      run->activity.since = now();
+    }
+    call(step, calls);
+  }
+  batches_.go_on(runs, now() - begin);
+}
+
+}  // namespace headrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records that wait for a step in Python: runs stop at such a step, cross on the Python thread with
+// all others that wait there, and go on. Where Python has workers (processes), each is waited for
+// by a thread of its own that takes a share of the runs.
+//
+// Locks: its two are taken with no other held; Python is called under one of them. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/executor/open_batches.h"
+#include "headrace/executor/record_worker.h"
+#include "headrace/executor/threads/thread_pool.h"
+
+namespace headrace {
+
+class PythonCrossing final : public PoolClient, public PythonCalls {
+ public:
+  // `wake`: the workers, for runs that are back. Once `stop` is set nothing is called any more.
+  PythonCrossing(const RowTask& task, OpenBatches& batches, int workers, std::function<void()> wake,
+                 const std::atomic<bool>& stop);
+
+  ThreadPool& threads() const;  // that Python is called on
+  // Takes the run, or throws and leaves it.
+  void add(std::unique_ptr<RecordRun>& run) EXCLUDES_LOCK(mutex_);
+  // Calls the step for these records now: one call at a time, unless Python has workers.
+  void call(int step, std::span<PythonCall* const> calls) override EXCLUDES_LOCK(call_mutex_);
+
+  int max_workers() const override { return std::max(1, workers_); }
+  bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
+
+ private:
+  using Runs = std::vector<std::unique_ptr<RecordRun>>;
+  Runs take_share() EXCLUDES_LOCK(mutex_);
+  void cross(Runs& runs);
+
+  const RowTask& task_;
+  OpenBatches& batches_;
+  const int workers_;
+  const std::function<void()> wake_;
+  const std::atomic<bool>& stop_;
+  Mutex call_mutex_;
+  Mutex mutex_;
+  Runs waiting_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace
