@@ -442,6 +442,35 @@ class Counts(Base):
         return self.transform(self.open(i)), self.labels[i]
 
 
+class CountsInDefault(Base):
+    def __getitem__(self, i: int, seen: list[int] = []) -> Any:  # noqa: B006  (as people write it)
+        seen.append(i)
+        return self.transform(self.open(i)), self.labels[i] + (len(seen) > 70)
+
+
+class Calls:
+    __slots__ = ("count",)
+
+
+class CountsInObject(Base):
+    def __getitem__(self, i: int) -> Any:
+        self.calls.count += 1
+        return self.transform(self.open(i)), self.labels[i] + (self.calls.count > 70)
+
+
+class CountsDeeply(Base):
+    def __getitem__(self, i: int) -> Any:
+        self.calls["a"]["b"]["c"]["d"]["e"] += 1
+        return self.transform(self.open(i)), self.labels[i] + (
+            self.calls["a"]["b"]["c"]["d"]["e"] > 70
+        )
+
+
+class Iterates(Base):
+    def __getitem__(self, i: int) -> Any:
+        return self.transform(self.open(i)), self.labels[i] + (next(self.calls) > 70)
+
+
 class CountsInValues(Base):
     def __init__(self) -> None:
         super().__init__()

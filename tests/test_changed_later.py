@@ -11,6 +11,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import sqlite3
 import sys
 import weakref
 from collections.abc import Iterator
@@ -174,6 +175,36 @@ def test_a_change_of_what_lies_beside_the_pictures_is_named(
     with translated(dataloader) as loader:
         monkeypatch.setenv("ANOTHER", "1")
         assert not loader.report.python and equal(loader.torch(), dataloader)
+
+
+class Asks(Usual):
+    """Of a database, the command line, torch, and a global that no name of its code shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes = sqlite3.connect(":memory:")
+        self.notes.execute("create table labels (label)")
+        self.notes.execute("insert into labels values (1)")
+
+    def __getitem__(self, i: int) -> Any:
+        image = self.transform(Image.open(self.paths[i]).convert("RGB"))
+        (label,) = self.notes.execute("select label from labels").fetchone()
+        return image, torch.tensor(label + len(sys.argv) + eval("MODE['shift']") + 0.5)
+
+
+def test_a_change_of_what_is_asked_of_the_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = Asks()
+    update = "update labels set label = 2"
+    for change, name in (
+        (lambda: dataset.notes.execute(update), r"Asks\.notes\.total_changes is 2 now"),
+        (lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]), r"sys\.argv has \d+ entr"),
+        (lambda: monkeypatch.setitem(MODE, "shift", 7), r"the global MODE\['shift'\] is 7 now"),
+        (lambda: torch.set_default_dtype(torch.float64), r"torch\.get_default_dtype\(\) is"),
+    ):
+        try:
+            assert_named(DataLoader(dataset, batch_size=4), change, name)
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 class Solarized:

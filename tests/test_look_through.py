@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import os
 import random
 import re
@@ -116,6 +117,30 @@ def test_it_is_native_and_its_batches_are_the_same(made: Callable[[], Any]) -> N
         assert_alike(ours, theirs)
 
 
+def object_of_slots() -> Any:
+    calls = sets.Calls()
+    calls.count = 0
+    return calls
+
+
+# What they change in one of many calls shows in none of the records that are traced.
+COUNTING: dict[str, tuple[Callable[[], Any], str]] = {
+    "in values": (lambda: sets.CountsInValues(), r"record \d+ is another one the second time"),
+    "in a default": (lambda: sets.CountsInDefault(), r"__defaults__\[0\] has \d+ entries now"),
+    "in an object": (
+        lambda: sets.CountsInObject(calls=object_of_slots()),
+        r"self\.calls\.count is \d+ now, it was 0",
+    ),
+    "deeply": (
+        lambda: sets.CountsDeeply(calls={"a": {"b": {"c": {"d": {"e": 0}}}}}),
+        r"changes self\.calls",
+    ),
+    "in an iterator": (
+        lambda: sets.Iterates(calls=itertools.count()),
+        "uses its calls, whose contents cannot be compared",
+    ),
+}
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "encoded images from a container": (lambda: sets.Stored(), r"BytesIO, not of a path"),
     "arrays in memory": (lambda: sets.InMemory(), "transform gets a picture from memory"),
@@ -155,6 +180,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "set_epoch": (lambda: sets.SetsEpoch(), r"set_epoch\(\)"),
     "writes": (lambda: sets.Writes(), "writes to"),
     "counts": (lambda: sets.Counts(), "changes self.calls"),
+    **{f"counts {where}": (made, reason) for where, (made, reason) in COUNTING.items()},
+    "an open file": (
+        lambda: sets.Lines(Path(sets.FOLDER).with_name("lines.txt")),
+        "uses its log, whose contents cannot be compared",
+    ),
     "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),
     "isinstance": (lambda: sets.AsksClass(), "asks for the class of the picture"),
     "type()": (lambda: sets.AsksType(), "something else than the file's picture"),
@@ -186,6 +216,25 @@ def test_it_stays_as_it_is_and_the_report_says_why(made: Callable[[], Any], reas
     assert part.note.startswith("left as it is: ")
     assert re.search(reason, part.note), part.note
     assert next(iter(loader.torch()))
+
+
+@pytest.mark.parametrize("made", [made for made, _ in COUNTING.values()], ids=COUNTING)
+def test_one_that_counts_its_calls_gives_what_it_gives_a_dataloader(
+    made: Callable[[], Any],
+) -> None:
+    """Nothing that from_dataloader tries is counted."""
+
+    def epochs(loader: Callable[[Any], Any]) -> list[Any]:
+        sets.CountsInDefault.__getitem__.__defaults__[0].clear()  # type: ignore[index]
+        batches = loader(DataLoader(made(), batch_size=4))
+        return [batch for _ in range(3) for batch in batches]
+
+    for ours, theirs in zip(
+        epochs(lambda dataloader: translated(dataloader).torch()),
+        epochs(lambda dataloader: dataloader),
+        strict=True,
+    ):
+        assert_alike(ours, theirs)
 
 
 def test_it_can_be_told_not_to_look() -> None:
@@ -499,8 +548,8 @@ class DrawsByItself(sets.Base):
 def test_a_dataset_that_draws_by_itself_is_not_compared_and_the_report_says_so() -> None:
     dataset = DrawsByItself(generator=np.random.default_rng(0))
     loader = translated(DataLoader(dataset, batch_size=4))
-    (part,) = [part for part in loader.report.changed if part.name == "record 0"]
-    assert "asked twice, gives other values" in part.note
+    (part,) = [part for part in loader.report.changed if part.name == "state of DrawsByItself"]
+    assert "its records depend on earlier calls" in part.note
     assert not loader.report.records_checked
 
 

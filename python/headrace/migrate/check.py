@@ -34,6 +34,10 @@ _DIFFERS = declare(
 )
 
 _RECORDS = 32
+_STATE = (
+    "its records depend on earlier calls: they are not compared, differ from a DataLoader's in "
+    "another order or with workers, and are not the same after a resume"
+)
 # Keywords that say what is read.
 _OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")
 _UNITS = 8  # of the last place, of the largest value
@@ -46,6 +50,9 @@ def compare(
     keywords: Mapping[str, Any],
 ) -> None:
     """Raises ConfigError HR0835 where a record differs. keywords: the loader's."""
+    if dataset.keeps_state:
+        report.add(f"state of {dataset.name}", CHANGED, _STATE)
+        return
     count = min(_RECORDS, len(dataset.source))
     picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
     said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
@@ -161,7 +168,7 @@ def _records(
 
 
 def _kept(value: Any) -> Any:
-    """With memory of its own: the loader's is wanted for the batches that follow."""
+    """With memory of its own: others are wanted for what follows."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -177,7 +184,7 @@ def _expected(dataset: Dataset, number: int, parts: Parts, exact: bool = False) 
                 values[name] = original(values[name])
     if parts.label:
         values["label"] = parts.label.original(values["label"])
-    return {name: value_crossing(value) for name, value in values.items()}
+    return {name: _kept(value_crossing(value)) for name, value in values.items()}
 
 
 def _difference(ours: Any, theirs: Any) -> tuple[str, float]:

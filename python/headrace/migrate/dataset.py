@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from headrace.migrate.known_dataset import (
     is_wrapped,
     untransformed,
 )
-from headrace.migrate.look.homes import is_users
-from headrace.migrate.nesting import node_of
+from headrace.migrate.look import child
+from headrace.migrate.modules import is_users
+from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import (
     Fetch,
     NotLikeTheFirst,
@@ -260,13 +261,10 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
     """A source of record numbers, and a step that asks the dataset for the record."""
     dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
-    with seeded(0):
-        first = dataset[int(numbers[0])]
-    node = node_of(first)
-    fetch = Fetch(dataset, node, steady=True)
-    places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))
-    probes = [_record(fetch, numbers, i) for i in places]
-    returns = {name: declared(name, [p[name] for p in probes], told.lists) for name in probes[0]}
+    probed = None
+    if reason.keeps_state:  # which stays as it is
+        probed = child.run(lambda say: _probed(dataset, numbers, told), child.SILENCE).value
+    node, returns = probed or _probed(dataset, numbers, told)
     steady = Fetch(dataset, node, returns, steady=True)
     return Dataset(
         type(dataset).__name__,
@@ -275,12 +273,23 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
         lambda i: _record(steady, numbers, i),
         steps=[T.Python(Fetch(dataset, node, returns), returns, fields="index")],
         steady=[T.Python(steady, returns, fields="index")],
-        named=isinstance(first, Mapping),
+        named=node.how == "dict",
         node=node,
         note=str(reason),
         way=reason.way,
+        keeps_state=reason.keeps_state,
         timed=steady,
     )
+
+
+def _probed(dataset: Any, numbers: Any, told: Told) -> tuple[Node, dict[str, tuple[Any, ...]]]:
+    """How its records nest, and what their fields are."""
+    with seeded(0):
+        node = node_of(dataset[int(numbers[0])])
+    fetch = Fetch(dataset, node, steady=True)
+    places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))
+    probes = [_record(fetch, numbers, i) for i in places]
+    return node, {n: declared(n, [p[n] for p in probes], told.lists) for n in probes[0]}
 
 
 def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace import _core
+from headrace.migrate.modules import module_of
 from headrace.migrate.originals import name_of
 from headrace.migrate.parts import parts_of
 
@@ -181,7 +182,7 @@ def is_value(value: Any) -> bool:
         return True
     if kind in (tuple, frozenset):
         return are_values(value)
-    home = kind.__module__.partition(".")[0]
+    home = module_of(kind).partition(".")[0]
     return home in _VALUES or (home == "torch" and kind.__name__ in ("dtype", "device", "layout"))
 
 
@@ -222,7 +223,7 @@ def is_array(value: Any) -> bool:
         return True
     if ctypes is not None and isinstance(value, ctypes._SimpleCData):
         return True
-    return isinstance(value, (bytearray, memoryview)) or type(value).__module__ == "array"
+    return isinstance(value, (bytearray, memoryview)) or module_of(type(value)) == "array"
 
 
 def size_of(value: Any) -> int:

@@ -64,6 +64,7 @@ class Dataset:
     beside: dict[str, Callable[[], Any]] = dataclasses.field(default_factory=dict)
     # Of one that is asked record by record.
     way: str = ""  # what would make it native
+    keeps_state: bool = False  # its records depend on earlier calls
     timed: Any = None
     cost: str = ""
 
@@ -81,11 +82,16 @@ class Dataset:
 
 class NoFormat(Exception):
     """The dataset has to be asked record by record; the message says why, ``way`` what would make
-    it native."""
+    it native. keeps_state: calls change what later ones give."""
 
-    def __init__(self, why: str, way: str = "") -> None:
+    def __init__(self, why: str, way: str = "", keeps_state: bool = False) -> None:
         super().__init__(why)
         self.way = way
+        self.keeps_state = keeps_state
+
+    def again(self) -> NoFormat:
+        """Without the frames of what was tried."""
+        return NoFormat(str(self), self.way, self.keeps_state)
 
 
 class Told(NamedTuple):

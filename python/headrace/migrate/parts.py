@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headrace.migrate.look.marks import is_installed
+from headrace.migrate.modules import is_users, module_of
 
 Parts = dict[str, Any]
 
@@ -31,8 +31,12 @@ _HOLDERS_BY_NAME = (
     "argparse.Namespace",
     "configparser.ConfigParser",
     "functools._lru_cache_wrapper",
+    "sqlite3.Connection",
 )
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom", "BitGenerator")
+# What finds globals whose names no code has.
+_BY_TEXT = {"globals", "eval", "exec", "f_globals", "__globals__"}
+_MODULES = {"sys", "modules"}
 # What a library calls of a dataset, a transform or a sampler.
 _CALLED = (
     *("__getitem__", "__getitems__", "__len__", "__iter__", "__call__"),
@@ -45,29 +49,21 @@ _NOT_CALLED = (
 )
 
 
-@functools.lru_cache(None)
-def is_users(module: str | None) -> bool:
-    """Whether a module is no installed package's, and not the standard library's."""
-    home = (module or "").partition(".")[0]
-    if home == "headrace" or (home in sys.stdlib_module_names and home != "__main__"):
-        return False
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
-    return not isinstance(file, str) or not is_installed(file)
-
-
 def is_thing(value: Any) -> bool:
     """Whether it is told apart by identity alone: a file, a lock, a module, a generator."""
     kind = type(value)
+    if module_of(kind).startswith("headrace.migrate.look."):  # a stand-in
+        return True
     if isinstance(value, (type, types.FunctionType)):
         return not is_users(value.__module__)
     if isinstance(value, (types.ModuleType, enum.Enum)) or kind.__name__ in _GENERATORS:
         return True
     if isinstance(value, _HOLDERS):
         return False
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if name in _HOLDERS_BY_NAME or kind.__module__ == "multiprocessing.sharedctypes":
+    home = module_of(kind)
+    if f"{home}.{kind.__qualname__}" in _HOLDERS_BY_NAME or home == "multiprocessing.sharedctypes":
         return False
-    return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    return home.partition(".")[0] in sys.stdlib_module_names
 
 
 def parts_of(value: Any) -> Parts:
@@ -88,7 +84,17 @@ def parts_of(value: Any) -> Parts:
         return {"": value.func}
     if type(value).__name__ == "_lru_cache_wrapper":
         return {"": value.__wrapped__}
+    if type(value).__name__ == "Connection" and module_of(type(value)) == "sqlite3":
+        return {".total_changes": value.total_changes, ".data_version": _version_of(value)}
     return _of_object(value)
+
+
+def _version_of(database: Any) -> Any:
+    """What changes when another connection writes; None on another thread than its own."""
+    try:
+        return database.execute("PRAGMA data_version").fetchone()
+    except Exception:
+        return None
 
 
 def is_namespace(value: Any) -> bool:
@@ -107,14 +113,14 @@ def _of_object(value: Any) -> Parts:
     elif (columns := _of_pandas(value)) is not None:
         return columns
     for name, each in _attributes(value):
-        if not type(each).__module__.startswith("headrace."):  # ours: views give it a method
+        if not module_of(type(each)).startswith("headrace."):  # ours: views give it a method
             out[f".{name}"] = each
     for base in type(value).__mro__:
-        home = base.__module__.partition(".")[0]
+        home = module_of(base).partition(".")[0]
         name = base.__qualname__
         while name in out:
             name += "'"
-        if is_users(base.__module__):
+        if is_users(module_of(base)):
             out[name] = base
         elif home not in sys.stdlib_module_names:
             out.update((f"{name}.{n}", vars(base)[n]) for n in _CALLED if n in vars(base))
@@ -132,7 +138,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _of_pandas(value: Any) -> Parts | None:
     """Columns, without what pandas remembers of them."""
-    if type(value).__module__.partition(".")[0] != "pandas":
+    if module_of(type(value)).partition(".")[0] != "pandas":
         return None
     if type(value).__name__ == "DataFrame":
         columns = {f"[{name!r}]": _column(value[name]) for name in value.columns}
@@ -169,15 +175,28 @@ def _of_function(function: types.FunctionType) -> Parts:
         except ValueError:
             continue  # it has no value yet
     names = names_in(code)
+    by_text = (n for n in names.others if n.endswith("globals"))
+    if _BY_TEXT & {*names.globals, *by_text} or {*names.globals, *names.others} >= _MODULES:
+        space = function.__globals__.items()
+        out.update((f"the global {n}", each) for n, each in space if _is_plain(each))
     for name in names.globals:
         if name not in function.__globals__:
             continue
         value = function.__globals__[name]
         out[f"the global {name}"] = value
-        if isinstance(value, types.ModuleType) and is_users(value.__name__):
-            own = vars(value)
-            out.update((f"{name}.{each}", own[each]) for each in names.others if each in own)
+        if isinstance(value, types.ModuleType):
+            own, users = vars(value), is_users(value.__name__)
+            named = (each for each in names.others if each in own)
+            out.update((f"{name}.{n}", own[n]) for n in named if users or _is_plain(own[n]))
     return out
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a value, or a list or dictionary of some: such as ``sys.argv``."""
+    if type(value) is dict:
+        value = list(value.values())
+    entries = list(value) if isinstance(value, (list, tuple, set)) else [value]
+    return all(type(each) in (int, float, bool, str, bytes, type(None)) for each in entries)
 
 
 class Names(NamedTuple):

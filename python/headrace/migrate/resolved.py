@@ -35,7 +35,7 @@ def resolved(
     try:
         return dataset, _compared(dataset, report, changes)
     except NoFormat as reason:
-        left = NoFormat(str(reason), reason.way)
+        left = reason.again()
     except Error as differs:
         left = _left(dataset, differs)
     if not dataset.is_traced and not dataset.steps:  # known, but for its transform
@@ -43,7 +43,7 @@ def resolved(
             dataset = look(original, str(left))
             return dataset, _compared(dataset, report, changes)
         except NoFormat as reason:
-            left = NoFormat(str(reason), reason.way)
+            left = reason.again()
         except Error as differs:
             left = _left(dataset, differs)
     dataset = datasets.asked(original, left, told)

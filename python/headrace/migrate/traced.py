@@ -9,6 +9,7 @@ labels.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,12 @@ from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
 _DECODED = 8  # pictures that are compared with Headrace's own as they are decoded
+
+
+def _default_dtype() -> Any:
+    """Of the tensors that a dataset makes of numbers."""
+    torch = sys.modules.get("torch")
+    return torch and torch.get_default_dtype()
 
 
 class Keyword:
@@ -54,7 +61,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
     limit = LIMIT if trace is True else float(trace)
     found = look(dataset, limit)
     if found.reason:
-        raise NoFormat(f"left as it is: {found.reason}", found.way)
+        raise NoFormat(f"left as it is: {found.reason}", found.way, found.keeps_state)
     assert found.node is not None
     columns = dict(zip(found.node.names, found.columns, strict=True))
     files = {name: column for name, column in columns.items() if "paths" in column}
@@ -90,6 +97,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
         shared=shared,
         is_traced=True,
         outside=found.outside,
+        beside={"torch.get_default_dtype()": _default_dtype},
     )
     _compare_decoded(out, files)
     return out

@@ -156,7 +156,7 @@ class Table:
         leaves = self.node.leaves(record, self._other_form)
         for column, value in zip(self.columns, leaves, strict=True):
             if not column.matches(number, value):
-                raise self._attempt.leave(f"record {number}{DIFFERS}")
+                raise self._attempt.leave(f"record {number}{DIFFERS}", state=True)
 
     def row(self, record: Any) -> list[Any]:
         """Its values, in a form that can be compared."""

@@ -10,8 +10,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.migrate.look.marks import is_installed
 from headrace.migrate.look.recorders import is_dataset
+from headrace.migrate.modules import is_users
 
 _FOREIGN = ("torch", "builtins", "headrace", "typing", "abc", "collections")
 
@@ -53,17 +53,10 @@ def _add(module: str | None, homes: dict[str, None]) -> None:
         homes[module] = None
 
 
-def is_users(module: str | None) -> bool:
-    """Whether a module is neither the standard library's nor installed: a notebook is one."""
-    if module == "__main__":
-        return True
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
-    return isinstance(file, str) and not is_installed(file)
-
-
 def fetches_batches(dataset: Any) -> bool:
     """Whether the user wrote it a ``__getitems__``, which torch prefers to ``__getitem__``."""
-    return is_users(getattr(getattr(type(dataset), "__getitems__", None), "__module__", None))
+    fetch = getattr(type(dataset), "__getitems__", None)
+    return fetch is not None and is_users(fetch.__module__)
 
 
 def handles_exceptions(dataset: Any) -> bool:

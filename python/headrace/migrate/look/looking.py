@@ -14,11 +14,13 @@ from headrace.migrate.look.columns import Table
 from headrace.migrate.look.homes import fetches_batches, handles_exceptions, homes_of
 from headrace.migrate.look.marks import DIFFERS, Attempt, Left
 from headrace.migrate.look.names import Names
+from headrace.migrate.look.opaque import Opaque, is_opaque
 from headrace.migrate.look.outside import Outside, Watch
 from headrace.migrate.look.recorders import Recorder, clone, is_composite
 from headrace.migrate.look.snapshots import Snapshot
 from headrace.migrate.look.stand_ins import StandIns, put
 from headrace.migrate.nesting import Node
+from headrace.migrate.snapshot import Snapshot as Original
 from headrace.printable import in_a_line
 
 LIMIT = 60.0  # seconds that tracing may take
@@ -32,6 +34,7 @@ class Looked(NamedTuple):
     node: Node | None = None
     columns: tuple[dict[str, Any], ...] = ()
     compared: int = 0  # pictures of real files
+    keeps_state: bool = False  # why it stays: calls change what later ones give
     skips: bool = False  # it handles exceptions, so damaged files may be skipped
     deep: bool = False  # what the user wrote around other transforms was run, too
     outside: Outside = Outside()  # what it read beside pictures
@@ -77,7 +80,7 @@ def trace(dataset: Any, deep: bool, say: child.Say) -> Looked:
     try:
         return _traced(dataset, attempt, say, deep)
     except Left:
-        return Looked(attempt.reason, attempt.way)
+        return Looked(attempt.reason, attempt.way, keeps_state=attempt.keeps_state)
     except Exception as failure:
         raised = (
             f"with a stand-in for its file, record {attempt.record} raises {in_a_line(failure)}"
@@ -92,7 +95,9 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     spaces = [vars(sys.modules[name]) for name in homes]
     names = Names()
 
-    def recorder(name: str, real: Any) -> Recorder:
+    def recorder(name: str, real: Any) -> Any:
+        if is_opaque(real):
+            return Opaque(name, real, attempt)
         return Recorder(names.of(name, real), real, attempt)
 
     pairs: list[tuple[Any, Any]] = []
@@ -103,6 +108,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     watch = Watch(attempt)
     put(spaces, watch.replacements() | StandIns(attempt, homes).replacements())
     attempt.watches(_snapshot(names, pairs))
+    shared = Original({"self": lambda: dataset})  # what the copy that runs has of it
     before = generators(), guards.held(copy, spaces)
     count = len(dataset)
     calls = _Calls(copy, attempt, watch)
@@ -115,12 +121,18 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
             if DIFFERS in attempt.reason:  # that is why
                 attempt.reason = ""
             raise attempt.leave("__getitem__ draws random numbers", _DRAW)
-    changed = guards.changed(before[1], guards.held(copy, spaces))
+    changed = ", ".join(guards.changed(before[1], guards.held(copy, spaces))[:3])
+    try:
+        changed = changed or shared.change()
+    except Left:  # it was compared with a picture
+        attempt.reason, changed = "", "what holds its pictures"
     if changed:
-        raise attempt.leave("__getitem__ changes " + ", ".join(changed[:3]))
+        raise attempt.leave(f"__getitem__ changes {changed}", state=True)
     skips = handles_exceptions(dataset)
     columns = tuple(calls.table.sent())
-    return Looked("", "", calls.table.node, columns, 0, skips, deep, watch.read)
+    return Looked(
+        node=calls.table.node, columns=columns, skips=skips, deep=deep, outside=watch.read
+    )
 
 
 def _snapshot(names: Names, pairs: list[tuple[Any, Any]]) -> Snapshot:
@@ -141,7 +153,8 @@ def transforms_of(dataset: Any, deep: bool) -> dict[str, Any]:
     names = Names()
 
     def kept(name: str, real: Any) -> Any:
-        names.of(name, real)
+        if not is_opaque(real):
+            names.of(name, real)
         return real
 
     clone(dataset, kept, deep)

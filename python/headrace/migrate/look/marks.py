@@ -6,11 +6,11 @@ whatever else is asked of them ends the attempt.
 from __future__ import annotations
 
 import os
-import re
 import sys
-import sysconfig
 import types
 from typing import Any, Protocol
+
+from headrace.migrate.modules import is_installed
 
 Op = tuple[Any, ...]  # ("convert", "RGB"), ("array",), ("call", "self.transform", ...), ...
 
@@ -37,6 +37,7 @@ class Attempt:
     def __init__(self) -> None:
         self.reason = ""
         self.way = ""  # what the user can write instead
+        self.keeps_state = False  # it ended because of what calls change
         self.record = 0
         self.answers: list[bool] = []
         self.asked = 0
@@ -54,12 +55,13 @@ class Attempt:
         if why := self._held.unwatched.get(called):
             raise self.leave(f"its {called} cannot be watched: {why}")
         if name := self._held.changed():
-            raise self.leave(f"{self.caller} changes {name}, at record {self.record}")
+            raise self.leave(f"{self.caller} changes {name}, at record {self.record}", state=True)
 
-    def leave(self, why: str, way: str = "") -> Left:
-        """What to raise. The first reason counts, also where the code swallows it."""
+    def leave(self, why: str, way: str = "", state: bool = False) -> Left:
+        """What to raise. The first reason counts, also where the code swallows it. state: calls
+        change what later ones give."""
         if not self.reason:
-            self.reason, self.way = why + _place(), way
+            self.reason, self.way, self.keeps_state = why + _place(), way, state
         return Left(self.reason)
 
 
@@ -76,15 +78,6 @@ def _place() -> str:
             return f" ({os.path.basename(file)}:{frame.f_lineno})"
         frame = frame.f_back
     return ""
-
-
-def is_installed(file: str) -> bool:
-    """Whether a module's file is the standard library's or an installed package's."""
-    return bool(_PACKAGES.search(file)) or os.path.realpath(file).startswith(_STANDARD)
-
-
-_STANDARD = os.path.join(os.path.realpath(sysconfig.get_paths()["stdlib"]), "")
-_PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
 _KINDS = {
@@ -184,22 +177,24 @@ class Mark:
 
 
 _ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__torch_function__")
-_OPERATORS = (
+OPERATORS = (
     "bool len iter next reversed contains eq ne lt gt le ge add radd sub rsub mul rmul truediv "
     "rtruediv floordiv mod pow matmul neg abs invert and or xor lshift rshift float int complex "
     "index setitem delitem array str repr format call buffer iadd isub imul itruediv"
 )
 
 
-def _refusal(name: str) -> Any:
-    def refuse(self: Mark, *_: Any, **__: Any) -> Any:
+def refusal(name: str) -> Any:
+    """A method of a stand-in that ends the attempt."""
+
+    def refuse(self: Any, *_: Any, **__: Any) -> Any:
         raise self.leave(f"calls __{name}__ of")
 
     return refuse
 
 
-for _name in _OPERATORS.split():
-    setattr(Mark, f"__{_name}__", _refusal(_name))
+for _name in OPERATORS.split():
+    setattr(Mark, f"__{_name}__", refusal(_name))
 Mark.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.migrate.look.recorders import Made, transforms_in
+from headrace.migrate.look.recorders import Made, replaced_in
 from headrace.migrate.translations.registry import known_name
 
 
@@ -29,9 +29,9 @@ class Names:
         return name
 
     def replace(self, module: str, made: Made) -> None:
-        """Puts stand-ins into the place of a module's transforms."""
+        """Puts stand-ins into the place of what a module holds."""
         space = vars(sys.modules[module])
-        for name, value in transforms_in(space).items():
+        for name, value in replaced_in(space).items():
             space[name] = made(f"{module}.{name}", value)
 
 

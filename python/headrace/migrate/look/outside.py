@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.migrate.look.marks import Attempt, is_installed
+from headrace.migrate.look.marks import Attempt
+from headrace.migrate.modules import is_installed
 
 _MOST = 100_000  # files whose changes are looked for: 0.2 s
 _ALL = "os.environ"

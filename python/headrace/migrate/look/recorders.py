@@ -3,7 +3,7 @@
 
 The copy is shallow, and deep where datasets hold datasets. Every callable attribute, and every one
 in a short list or dictionary, is replaced by what ``made(name, real)`` returns; the name is how one
-reaches it from the dataset: ``transform``, ``dataset.transforms['train']``.
+reaches it from the dataset: ``transform``, ``dataset.transforms['train']``. So is what is opaque.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.migrate.look.marks import Attempt, Left, Mark
+from headrace.migrate.look.opaque import is_opaque
 from headrace.migrate.translations.registry import known_name, opened
 
 Made = Callable[[str, Any], Any]
@@ -64,6 +65,8 @@ def _in_place_of(
 ) -> Any:
     if isinstance(value, (type, types.ModuleType)):
         return value
+    if is_opaque(value):
+        return made(name, value)
     if is_dataset(value) or (deep and is_composite(value)):
         return clone(value, made, deep, name + ".", pairs)
     if type(value).__name__ == "StandardTransform":  # torchvision's: it calls what it holds
@@ -75,12 +78,15 @@ def _in_place_of(
     if type(value) is dict:
         if len(value) > _MOST:
             return copy.copy(value)
-        return {
+        out = {
             key: _wrapped(each, f"{name}[{key!r}]", made, deep, pairs)
             for key, each in value.items()
         }
+        # A dictionary of plain values inside another one is shared, and its changes are seen.
+        inside = "[" in name and all(out[key] is each for key, each in value.items())
+        return value if inside else out
     if type(value) is list:
-        if len(value) > _MOST or not any(callable(each) or is_dataset(each) for each in value):
+        if len(value) > _MOST or not any(map(_is_replaced, value)):
             return value
         return [
             _wrapped(each, f"{name}[{number}]", made, deep, pairs)
@@ -89,6 +95,10 @@ def _in_place_of(
     if isinstance(value, (dict, set)):
         return copy.copy(value)
     return value
+
+
+def _is_replaced(value: Any) -> bool:
+    return callable(value) or is_dataset(value) or is_opaque(value)
 
 
 def is_composite(value: Any) -> bool:
@@ -114,9 +124,13 @@ def _is_transform(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] in _LIBRARIES
 
 
-def transforms_in(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Transform objects that a module holds by name."""
-    return {name: value for name, value in list(namespace.items()) if _is_transform(value)}
+def replaced_in(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Transform objects, and opaque ones, that a module holds by name."""
+    return {
+        name: value
+        for name, value in list(namespace.items())
+        if _is_transform(value) or is_opaque(value)
+    }
 
 
 def runs_together(transform: Any) -> bool:

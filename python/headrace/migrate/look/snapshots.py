@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from headrace.migrate.look import guards
-from headrace.migrate.look.homes import is_users
 from headrace.migrate.look.marks import Mark
+from headrace.migrate.modules import is_users
 
 _MOST = 200_000  # objects
 _PLAIN = (int, float, complex, str, bytes, bool, types.NoneType, range, slice, enum.Enum)

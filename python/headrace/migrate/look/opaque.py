@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that give other values without a trace of it in what they hold: open files, connections
+to databases, iterators, variables of a thread.
+
+A dataset may have them, as loggers and caches do; where ``__getitem__`` uses one, what it gets is
+not known to stay the same, and the attempt ends.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from typing import Any
+
+from headrace.migrate.look.marks import OPERATORS, Attempt, Left, refusal
+from headrace.migrate.modules import is_users, module_of
+
+# First parts of modules; "_contextvars" and "_thread" have variables.
+_MODULES = (
+    *("mmap", "dbm", "shelve", "zipfile", "tarfile", "queue", "socket", "http"),
+    *("weakref", "_contextvars", "h5py", "netCDF4", "tables", "zarr", "lmdb", "fsspec"),
+    *("requests", "boto3", "botocore", "redis", "pymongo", "psycopg2", "sqlalchemy"),
+)
+_OTHERS = ("_thread._local", "builtins.Environment", "sqlite3.Cursor")  # of a thread, of LMDB
+_SHARED = "multiprocessing."  # of which numbers and arrays are compared
+_COMPARED = "multiprocessing.sharedctypes"
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether its contents cannot be compared, and it is no object of the user's."""
+    kind = type(value)
+    home = module_of(kind)
+    if home.partition(".")[0] in _MODULES or f"{home}.{kind.__qualname__}" in _OTHERS:
+        return True
+    if home.startswith(_SHARED):
+        return home != _COMPARED and not callable(value)
+    return _moves_on(kind) and not is_users(home)
+
+
+def _moves_on(kind: type) -> bool:
+    return issubclass(kind, collections.abc.Iterator)
+
+
+class Opaque:
+    """In the place of one: whatever is asked of it ends the attempt."""
+
+    __slots__ = ("_attempt", "_kind", "_name")
+
+    def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
+        self._name, self._kind, self._attempt = name, type(real), attempt
+
+    def leave(self, what: str) -> Left:
+        del what
+        caller, kind = self._attempt.caller, self._kind.__name__
+        why = f"{caller} uses its {self._name}, whose contents cannot be compared ({kind})"
+        return self._attempt.leave(why, state=_moves_on(self._kind))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return self._kind
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise self.leave(name)
+
+
+for _name in f"{OPERATORS} getitem enter exit".split():
+    setattr(Opaque, f"__{_name}__", refusal(_name))
+Opaque.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose a module is: the standard library's, an installed package's, or the user's."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import sysconfig
+
+_STANDARD = os.path.join(os.path.realpath(sysconfig.get_paths()["stdlib"]), "")
+_PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
+
+
+def is_installed(file: str) -> bool:
+    """Whether a module's file is the standard library's or an installed package's."""
+    return bool(_PACKAGES.search(file)) or os.path.realpath(file).startswith(_STANDARD)
+
+
+@functools.lru_cache(None)
+def is_users(module: str | None) -> bool:
+    """Whether a module is no installed package's, and not the standard library's: a notebook is
+    one."""
+    home = (module or "").partition(".")[0]
+    if home == "headrace" or (home in sys.stdlib_module_names and home != "__main__"):
+        return False
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in (module or "", home))
+    file = next((each for each in files if isinstance(each, str)), None)
+    return file is None or not is_installed(file)
+
+
+def module_of(kind: type) -> str:
+    """The name of a class's module; empty where an extension's class has none."""
+    name = kind.__module__
+    return name if isinstance(name, str) else ""
