@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ from test_ragged import loader
 
 import headrace as hr
 from headrace import _core
+from headrace import transforms as T
 
 
 def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> None:
@@ -103,3 +105,50 @@ def test_masks_count_too() -> None:
     with pytest.raises(hr.ConfigError, match='"x_mask" would be bool'):
         padded(a_record * 7 // 10)
     assert padded(a_record * 3 // 10).x_mask.sum() == a_record * 3 // 10 + 63
+
+
+def long_value(index: int) -> dict[str, Any]:
+    """Most are of some hundred KiB, whose memory is used again, between small ones."""
+    rows = 7 if index % 5 == 4 else 20_000 + 7_000 * (index % 4)
+    return {"boxes": np.full((rows, 4), index, np.float32)}
+
+
+def raise_at_every_sixth(boxes: Any) -> Any:
+    if boxes[0, 0] % 6 == 5:
+        raise ValueError("of the step's own")
+    return boxes
+
+
+@pytest.mark.parametrize("on_error", ["skip", "substitute"])
+def test_values_that_are_kept_stay_as_they_were(on_error: str) -> None:
+    """While others are dropped, in any thread, or written to, and after the loader is gone."""
+    records = [long_value(index) for index in range(48)]
+    opened = hr.open(records, kinds={"boxes": "boxes:xyxy"}, shapes={"boxes": (-1, 4)})
+    options: dict[str, Any] = {"on_error": on_error, "ragged": "list"}
+    step = T.Python(raise_at_every_sixth, fields="boxes")
+    expected: list[int] = []
+    kept: list[Any] = []
+    with hr.Loader(opened, [step], batch_size=6, threads=2, memory_limit="64 MiB", **options) as it:
+        for epoch in range(3):
+            for number, batch in enumerate(it):
+                values = [int(value[0, 0]) for value in batch.boxes]
+                assert values == [int(value[-1, 3]) for value in batch.boxes]
+                wanted = [i for i in range(number * 6, number * 6 + 6) if i % 6 != 5]
+                assert values[:5] == wanted and (on_error == "substitute") == (len(values) == 6)
+                for value, index in zip(batch.boxes, values, strict=True):
+                    assert (value == index).all() and len(value) == len(records[index]["boxes"])
+                if number % 3 == epoch:
+                    kept.append(batch.boxes[number % 5][5:, 1:])
+                    expected.append(values[number % 5])
+                else:
+                    for value in batch.boxes:
+                        value[:] = -1
+                dropped = [batch]
+                del batch, value
+                thread = threading.Thread(target=dropped.clear)
+                thread.start()
+                thread.join()
+        stats = it.stats()
+        assert stats["memory_peak"] <= 64 << 20
+    for value, index in zip(kept, expected, strict=True):
+        assert (value == index).all()

@@ -26,6 +26,15 @@ void* map_pages(size_t bytes) {
   return memory;
 }
 
+void* resize_pages(void* memory, size_t bytes, size_t new_bytes) noexcept {
+  void* moved =
+      mremap(memory, bytes == 0 ? 1 : bytes, new_bytes == 0 ? 1 : new_bytes, MREMAP_MAYMOVE);
+  if (moved == MAP_FAILED) return nullptr;
+  if (bytes < kHugeBytes && new_bytes >= kHugeBytes) madvise(moved, new_bytes, MADV_HUGEPAGE);
+  mapped.fetch_add(new_bytes - bytes, std::memory_order_relaxed);  // modulo 2^64
+  return moved;
+}
+
 void unmap_pages(void* memory, size_t bytes) noexcept {
   munmap(memory, bytes == 0 ? 1 : bytes);
   mapped.fetch_sub(bytes, std::memory_order_relaxed);

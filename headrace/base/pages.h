@@ -17,6 +17,10 @@ inline constexpr size_t kLargeBytes = size_t{1} << 20;
 
 // Never null. Throws std::bad_alloc.
 void* map_pages(size_t bytes);
+// The same pages with more or fewer of them, perhaps elsewhere: what remains keeps its content,
+// what is added is zeros. Null where the system has no more; then nothing has changed. REQUIRES:
+// mapped with `bytes`.
+void* resize_pages(void* memory, size_t bytes, size_t new_bytes) noexcept;
 // REQUIRES: the same number of bytes.
 void unmap_pages(void* memory, size_t bytes) noexcept;
 // By this process now; for tests.

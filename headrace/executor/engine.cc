@@ -185,7 +185,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
   const RowTask& task = options_.task;
   const BatchRange range = task.layout.range(batch);
   BatchBuilder builder(*task.plan, *task.source, epoch, batch, range, task.layout.positions(),
-                       [](size_t, size_t bytes) { return make_pages(bytes); }, {});
+                       [](size_t, size_t bytes) { return make_values(bytes); }, {});
   const RecordWorker worker = worker_until(goes_on);
   Renderer renderer;
   worker.prepare(renderer);

@@ -44,7 +44,8 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
       on_device_{
           .left = task.left,
           .finished = [&rings](size_t output, size_t) { return rings.take_finished(output); },
-          .decoding = task.decoding} {
+          .decoding = task.decoding},
+      values_(shares.lists) {
   MutexLock lock(mutex_);
   spare_.reserve(kSpareRuns);
 }
@@ -177,11 +178,13 @@ bool OpenBatches::open_next() {
                         index, shares_.lists / 2);
   }
   if (!open_.empty() && list_bytes_ + foreseen_->bytes > shares_.lists) return false;
+  auto memory = [this](size_t output, size_t bytes) {
+    return task_.plan->outputs()[output].as_list ? values_.take(bytes) : rings_.take(output, bytes);
+  };
   open_.push_back(std::make_unique<OpenBatch>(
-      OpenBatch{.builder = BatchBuilder(
-                    *task_.plan, *task_.source, epoch_, next_open_, range, task_.layout.positions(),
-                    [this](size_t output, size_t bytes) { return rings_.take(output, bytes); },
-                    on_device_, std::move(foreseen_->rows))}));
+      OpenBatch{.builder = BatchBuilder(*task_.plan, *task_.source, epoch_, next_open_, range,
+                                        task_.layout.positions(), std::move(memory), on_device_,
+                                        std::move(foreseen_->rows))}));
   BatchLedger& ledger = open_.back()->ledger;
   ledger.first_sequence_ = next_sequence_;
   ledger.list_bytes_ = ledger.foreseen_bytes_ = foreseen_->bytes;
@@ -475,7 +478,7 @@ std::vector<Doing> OpenBatches::doing() const {
 EngineStats OpenBatches::stats() const {
   MutexLock lock(mutex_);
   EngineStats stats = stats_;
-  stats.memory_used = list_bytes_ + assembled_bytes_;
+  stats.memory_used = list_bytes_ + assembled_bytes_ + values_.unused_bytes();
   return stats;
 }
 

@@ -23,6 +23,7 @@
 #include "headrace/executor/engine_stats.h"
 #include "headrace/executor/memory/memory_shares.h"
 #include "headrace/executor/memory/slot_rings.h"
+#include "headrace/executor/memory/value_pool.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
 #include "headrace/executor/row_task.h"
@@ -122,7 +123,7 @@ class OpenBatches {
 
   // What is being done to records, for a consumer that waits.
   std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
-  // As far as it is counted here; of memory that of lists and of tensors made of them.
+  // As far as it is counted here; of memory that of lists, of tensors made of them, and unused one.
   EngineStats stats() const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -150,6 +151,7 @@ class OpenBatches {
   const bool has_lists_, assembles_;
   const bool spares_memory_;  // Note [When the third buffer is used]
   const BatchBuilder::OnDevice on_device_;
+  ValuePool values_;  // of fields delivered as lists
 
   mutable Mutex mutex_;
   Condition progress_;

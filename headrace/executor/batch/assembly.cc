@@ -84,7 +84,7 @@ TensorView BatchBuilder::make_item(const Output& output, FieldMemory& field, Row
     item = field.places->layout.place(field.places->tensor.view.data, row, shape);
     return item;
   }
-  own = make_values(bytes);
+  own = memory_(size_t(&field - fields_.data()), bytes);
   source.list_bytes += bytes;
   item = {own.get(), output.state.dtype, shape, {}};
   return item;

@@ -54,7 +54,8 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       epoch_size_(epoch_size),
       decoding_(on_device.left.decodes_any() ? on_device.decoding : nullptr),
       fields_(plan.outputs().size()),
-      dropped_(range.size()) {
+      dropped_(range.size()),
+      memory_(memory) {
   const size_t count = static_cast<size_t>(rows());
   for (size_t i = 0; i < fields_.size(); ++i) {
     const Output& output = plan.outputs()[i];
@@ -134,7 +135,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
         continue;
       }
       if (output.as_list) {
-        field.item_memory[source.row] = make_values(bytes);
+        field.item_memory[source.row] = memory_(i, bytes);
         source.list_bytes += bytes;
         task.target.data = field.item_memory[source.row].get();
         field.items[source.row] = {task.target.data,

@@ -56,7 +56,8 @@ Error shape_differs(std::string what);
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {
  public:
-  // `memory(output number, bytes)` supplies each dense field's memory.
+  // `memory(output number, bytes)` supplies each dense field's memory, and each value's of a list.
+  // REQUIRES: it can be called by several threads.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
   // What a device does, and the memory for rows that it cannot finish; it may give none.
   struct OnDevice {
@@ -141,6 +142,7 @@ class BatchBuilder {
   std::shared_ptr<DeviceDecoding> decoding_;
   std::vector<FieldMemory> fields_;
   std::vector<uint8_t> dropped_;
+  Memory memory_;
   std::optional<int64_t> kept_;        // rows, when gaps are closed
   std::vector<BatchField> assembled_;  // by output, where they are
   bool came_true_ = false;

@@ -74,7 +74,7 @@ Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, Ro
     if (bytes > most_listed) {
       return listed_too_large(output.name, first.dtype(), shape, most_listed);
     }
-    std::shared_ptr<void> memory = make_values(bytes);
+    std::shared_ptr<void> memory = memory_(size_t(&field - fields_.data()), bytes);
     source.list_bytes += bytes;
     to = static_cast<uint8_t*>(memory.get());
     field.items[size_t(source.row)] = clip_view(output, to, shape, plan_.options().memory_format);

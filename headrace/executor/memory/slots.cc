@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "headrace/base/pages.h"
 #include "headrace/executor/threads/thread_pool.h"
@@ -71,10 +70,9 @@ void SlotRing::give_back(void* memory) {
 }
 
 std::shared_ptr<void> make_values(size_t bytes) {
-  constexpr std::align_val_t kAlignment{64};
   if (bytes >= kLargeBytes) return make_pages(bytes);
-  return {::operator new(std::max<size_t>(bytes, 1), kAlignment),
-          [](void* p) { ::operator delete(p, kAlignment); }};
+  return {::operator new(std::max<size_t>(bytes, 1), kValueAlignment),
+          [](void* p) { ::operator delete(p, kValueAlignment); }};
 }
 
 std::shared_ptr<void> make_pages(size_t bytes) {

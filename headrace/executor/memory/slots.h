@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -52,6 +53,7 @@ std::shared_ptr<void> make_pages(size_t bytes);
 // What frameworks want that take memory as it is (XLA, Eigen): aligned to 64 bytes at least. Large
 // memory is pages, see Note [Why large memory is mapped]. Not zeroed.
 std::shared_ptr<void> make_values(size_t bytes);
+inline constexpr std::align_val_t kValueAlignment{64};
 // Fills memory with a pattern that shows, in builds with HEADRACE_POISON.
 void poison(void* memory, size_t bytes);
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/memory/value_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/base/pages.h"
+#include "headrace/executor/memory/slots.h"
+#include "headrace/executor/threads/thread_pool.h"
+
+namespace headrace {
+namespace {
+
+// Smaller values are malloc's, which uses memory again by itself; they are only counted.
+constexpr size_t kLeastBytes = size_t{256} << 10;
+constexpr size_t kMostUnused = 256;  // blocks
+
+constexpr size_t kPage = 4096;
+
+size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+}  // namespace
+
+class ValuePool::Blocks {
+ public:
+  struct Block {
+    void* memory = nullptr;
+    size_t bytes = 0;  // whole pages
+  };
+
+  explicit Blocks(size_t most_bytes) : most_bytes_(most_bytes) { unused_.reserve(kMostUnused); }
+  ~Blocks() {
+    for (const Block& block : unused_) unmap_pages(block.memory, block.bytes);
+  }
+
+  // More bytes in use; as many unused blocks go as no longer fit.
+  void use(size_t bytes) EXCLUDES_LOCK(mutex_) {
+    used_bytes_ += bytes;
+    if (fits(0) || unused_bytes_ == 0) return;
+    MutexLock lock(mutex_);
+    while (!unused_.empty() && !fits(0)) {
+      const Block freed = unused_.back();
+      unused_.pop_back();
+      unused_bytes_ -= freed.bytes;
+      unmap_pages(freed.memory, freed.bytes);
+    }
+  }
+  void release(size_t bytes) { used_bytes_ -= bytes; }
+
+  // The unused block that is nearest in size, if any; it is not counted any more.
+  Block take(size_t bytes) EXCLUDES_LOCK(mutex_) {
+    MutexLock lock(mutex_);
+    if (unused_.empty()) return {};
+    const auto nearest = std::ranges::min_element(unused_, {}, [bytes](const Block& block) {
+      return std::max(block.bytes, bytes) - std::min(block.bytes, bytes);
+    });
+    const Block taken = std::exchange(*nearest, unused_.back());
+    unused_.pop_back();
+    unused_bytes_ -= taken.bytes;
+    return taken;
+  }
+  // False: there is no room, and the caller frees it.
+  bool give_back(Block block) EXCLUDES_LOCK(mutex_) {
+    MutexLock lock(mutex_);
+    if (unused_.size() == kMostUnused || !fits(block.bytes)) return false;
+    unused_.push_back(block);  // has room: dropping a value must not need memory
+    unused_bytes_ += block.bytes;
+    return true;
+  }
+  size_t unused_bytes() const { return unused_bytes_; }
+
+ private:
+  bool fits(size_t more) const { return used_bytes_ + unused_bytes_ + more <= most_bytes_; }
+
+  const size_t most_bytes_;
+  mutable Mutex mutex_;
+  std::vector<Block> unused_ GUARDED_BY(mutex_);
+  std::atomic<size_t> used_bytes_{0}, unused_bytes_{0};
+};
+
+ValuePool::ValuePool(size_t most_bytes) : blocks_(std::make_shared<Blocks>(most_bytes)) {}
+
+std::shared_ptr<void> ValuePool::take(size_t bytes) {
+  const bool is_small = bytes < kLeastBytes;
+  const size_t size = is_small ? bytes : whole_pages(bytes);
+  Blocks::Block block = is_small ? Blocks::Block{} : blocks_->take(size);
+  blocks_->use(size);
+  try {
+    if (block.memory && block.bytes != size) {
+      void* resized = resize_pages(block.memory, block.bytes, size);
+      if (!resized) unmap_pages(block.memory, block.bytes);
+      block.memory = resized;
+    }
+    if (!block.memory) {
+      block.memory =
+          is_small ? ::operator new(std::max<size_t>(size, 1), kValueAlignment) : map_pages(size);
+    }
+  } catch (...) {
+    blocks_->release(size);
+    throw;
+  }
+  poison(block.memory, size);
+  // The pointer frees the memory also where its own memory is refused.
+  return {block.memory, [size, is_small, pool = std::weak_ptr<Blocks>(blocks_)](void* memory) {
+            // In a forked child the lock may be held by a thread that does not exist there.
+            const auto blocks = forked_from_running_engine() ? nullptr : pool.lock();
+            if (blocks) blocks->release(size);
+            if (is_small) {
+              ::operator delete(memory, kValueAlignment);
+            } else if (!blocks || !blocks->give_back({memory, size})) {
+              unmap_pages(memory, size);
+            }
+          }};
+}
+
+size_t ValuePool::unused_bytes() const { return blocks_->unused_bytes(); }
+
+}  // namespace headrace

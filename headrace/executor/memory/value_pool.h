@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for values that have no slot: rows delivered as lists, and the values that ragged tensors
+// are made of. What a consumer has let go of is used for later values.
+//
+// Note [Why values are written into used pages]: a fresh page costs a page fault and its clearing,
+// for a float image of 500 x 375 twice as much CPU time as decoding and storing it. Values differ
+// in size, so a block is shrunk or extended by whole pages (mremap) when it is taken again: a value
+// has as many pages as it needs, and memory that is counted by its bytes stays counted. Unused
+// blocks are kept as long as they and all values in use fit into `most_bytes`, the share of
+// memory_limit that values may fill without a pool; so unused blocks never add to it.
+//
+// A block comes back when the last pointer to it goes, so memory that anything still refers to is
+// never written to again. Thread-safe. Pointers may be dropped in any thread, in a forked child,
+// and after the pool is gone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace headrace {
+
+class ValuePool {
+ public:
+  explicit ValuePool(size_t most_bytes);
+
+  // Aligned as make_values() says; contents unspecified. Throws std::bad_alloc.
+  std::shared_ptr<void> take(size_t bytes);
+  size_t unused_bytes() const;
+
+ private:
+  class Blocks;
+  const std::shared_ptr<Blocks> blocks_;  // shared: values in use refer to it weakly
+};
+
+}  // namespace headrace
