@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import ctypes
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ from PIL import Image
 import headrace as hr
 
 torch = pytest.importorskip("torch")
-from headrace.migrate.rows import rows_of  # noqa: E402
+from headrace.migrate.rows import Lent, rows_of  # noqa: E402
 from torch.utils.data import DataLoader, Subset, TensorDataset, default_collate  # noqa: E402
 
 IMAGES = torch.randn(10, 3, 4, 5, generator=torch.Generator().manual_seed(0))
@@ -208,6 +209,61 @@ def test_a_batch_is_given_away_once() -> None:
     copies = copy.deepcopy(rows_of(batch.copy_(IMAGES)))
     copies[0].zero_()
     assert torch.equal(torch.stack(copies)[1:], IMAGES[1:]) and not torch.stack(copies)[0].any()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda stack: stack.numpy().fill(0),
+        lambda stack: np.asarray(stack[2:]).fill(0),
+        lambda stack: stack.data.zero_(),
+        lambda stack: torch.from_dlpack(stack).zero_(),
+        lambda stack: ctypes.memset(stack.data_ptr(), 0, 8),
+        lambda stack: stack.detach().zero_(),
+    ],
+)
+def test_rows_of_a_stack_that_was_written_to_are_never_the_changed_ones(write: Any) -> None:
+    """In whatever way, while the function runs; before it, rows and stack are as torch has them."""
+    with Lent() as lent:
+        rows = lent.rows_of(IMAGES.clone())
+        stack = torch.stack(rows)
+        write(stack)
+        with pytest.raises(RuntimeError, match='collate="copy"'):
+            rows[1] + 1
+    with Lent() as lent:
+        rows = lent.rows_of(IMAGES.clone())
+        write(rows[0])
+        changed = rows[0].clone()
+        stack = torch.stack(rows)
+        write(rows[0])
+        assert torch.equal(stack[1:], IMAGES[1:]) and torch.equal(stack[0], changed)
+        rows[0].transpose_(1, 2), rows[1].zero_()
+        assert torch.equal(stack[1], IMAGES[1])
+
+
+def test_a_stack_of_rows_that_are_transposed_in_place_is_transposed() -> None:
+    square = IMAGES[..., :4, :4].clone()
+    rows = rows_of(square)
+    for row in rows:
+        row.transpose_(1, 2)
+    assert torch.equal(torch.stack(rows), square.transpose(2, 3))
+
+
+def test_records_that_a_function_keeps_are_not_those_that_a_loop_has_changed() -> None:
+    """As a bank of earlier records has them: the loop writes to each batch in place."""
+    kept: list[Any] = []
+
+    def remembers(samples: Any) -> Any:
+        images = default_collate(samples)[0]
+        kept.extend(image for image, _ in samples[:2])
+        return images, torch.stack(kept)
+
+    view = translated(DataLoader(PAIRS, batch_size=5, collate_fn=remembers)).torch()
+    kept.clear()
+    for images, bank in view:
+        assert torch.equal(bank[-2:], images[:2])
+        np.asarray(images)[:] = 0
+    assert torch.equal(bank, IMAGES[[0, 1, 5, 6]]) and torch.equal(kept[1], IMAGES[1])
 
 
 class Stateful:

@@ -56,9 +56,10 @@ class Collated:
         device: Any = None,
     ) -> Any:
         """What it makes of a batch. place: seed, epoch, the batch's number, its first record."""
-        samples = self.samples(Fields(layout, values, self.copies))
+        fields = Fields(layout, values, self.copies)
         with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63)):
-            batch = self.function(samples)
+            with fields.lent:  # which ends before anything else has the batch
+                batch = self.function(self.samples(fields))
             if device is not None:
                 batch = moved(batch, device)
             return batch if self._after is None else self._after(batch)

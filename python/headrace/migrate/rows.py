@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a finished batch that remember it: torch.stack of all of them, in order, is the batch.
 
-So a collate function that stacks costs nothing. That is given away once, and only as long as no
-other view of its memory has been: a second stack is a copy. Rows that are used afterwards have
-memory of their own. A row is a tensor like any other; whatever else is done with it gives plain
-tensors.
+So a collate function that stacks costs nothing, and gives what a copy would be. The batch is given
+away once, and only as long as no other view of its memory exists: a second stack is a copy. Rows
+that are used afterwards have memory of their own, and rows that outlive the function get it before
+anything else can write to the batch. A row is a tensor like any other; whatever else is done with
+it gives plain tensors.
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 
 class WrittenTo(RuntimeError):
-    """A record is gone: its batch, which was given away, was changed in place."""
+    """A record is gone: its batch, which was given away, may have been changed since."""
 
 
 class _Batch:
@@ -24,6 +26,7 @@ class _Batch:
         self.tensor = tensor
         self.seen = False  # whether something else has its memory, too
         self.given = False  # whether it was given away as a stack
+        self.exported = False  # whether it can be written to since, without its counting that
         self.version = 0  # as it was then
 
     def give(self) -> Any:
@@ -33,6 +36,20 @@ class _Batch:
         self.given, self.version = True, _writes(self.tensor)
         return self.tensor
 
+    @property
+    def changed(self) -> bool:
+        """Whether it was written to since it was given away, or may have been."""
+        return self.exported or _writes(self.tensor) != self.version
+
+    def own(self, number: int) -> Any:
+        """A row's value in memory of its own. REQUIRES: the batch was given away."""
+        if self.changed:
+            raise WrittenTo(
+                "a record is used after the stack of all records was changed in place: "
+                'from_dataloader(..., collate="copy")'
+            )
+        return self.tensor[number].clone()
+
     def note(self, result: Any) -> None:
         """Looks for its memory in what an operation on rows returned."""
         if isinstance(result, (list, tuple)):
@@ -40,8 +57,53 @@ class _Batch:
                 self.note(each)
         elif hasattr(result, "untyped_storage"):
             self.seen |= _address(result) == _address(self.tensor)
-        elif type(result).__module__ not in ("builtins", "torch"):
-            self.seen = True  # an array of NumPy's
+        elif type(result) not in _values():
+            self.seen = True  # an array of NumPy's, an iterator, a capsule
+
+
+class Lent:
+    """The rows that one call of a function gets. Used as a context around that call."""
+
+    def __init__(self) -> None:
+        self._batches: list[_Batch] = []
+        self._rows: list[Any] = []  # weak
+        self._watch: Any = None
+
+    def rows_of(self, batch: Any) -> list[Any]:
+        """The rows of a tensor, as views of it."""
+        kind, shared = _row_class(), _Batch(batch)
+        rows = []
+        for number, row in enumerate(batch.unbind(0)):
+            row = row.as_subclass(kind)
+            row._batch, row._number, row._own = shared, number, None
+            rows.append(row)
+        self._batches.append(shared)
+        self._rows.extend(map(weakref.ref, rows))
+        return rows
+
+    def __enter__(self) -> Lent:
+        self._watch = _watch_class()(self._batches)
+        self._watch.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._watch.__exit__(*error)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Gives memory of their own to rows that still exist and whose batch was given away: the
+        training loop may write to the batch."""
+        if not any(batch.given for batch in self._batches):
+            return
+        for row in [row for row in (each() for each in self._rows) if row is not None]:
+            batch = row._batch
+            if batch.given and row._own is None and not batch.changed:
+                row._own = batch.own(row._number)
+
+
+def rows_of(batch: Any) -> list[Any]:
+    """The rows of a tensor, as views of it, whose use nothing watches."""
+    return Lent().rows_of(batch)
 
 
 def _address(tensor: Any) -> Any:
@@ -59,15 +121,43 @@ def _strided() -> Any:
     return torch.strided
 
 
-def rows_of(batch: Any) -> list[Any]:
-    """The rows of a tensor, as views of it."""
-    kind, shared = _row_class(), _Batch(batch)
-    rows = []
-    for number, row in enumerate(batch.unbind(0)):
-        row = row.as_subclass(kind)
-        row._batch, row._number, row._own = shared, number, None
-        rows.append(row)
-    return rows
+@functools.cache
+def _values() -> frozenset[Any]:
+    """Types of what an operation returns that has no memory of a tensor's."""
+    import torch
+
+    own = (torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
+    return frozenset({int, float, complex, bool, str, type(None), *own})
+
+
+@functools.cache
+def _watch_class() -> Any:
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    counted_apart = getattr(torch.Tensor.data, "__get__")  # noqa: B009
+
+    class Watch(TorchFunctionMode):
+        """Notes what gives access to a stack that was given away without counting writes: arrays
+        of NumPy's, addresses, ``.data``."""
+
+        def __init__(self, batches: list[_Batch]) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self._batches = batches
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            result = func(*args, **(kwargs or {}))
+            if type(result) is torch.Tensor and func != counted_apart:
+                return result
+            if (type(result) not in _values() or func is torch.Tensor.data_ptr) and args:
+                for batch in self._batches:
+                    if batch.given and not batch.exported and type(args[0]) is torch.Tensor:
+                        batch.exported = _address(args[0]) == _address(batch.tensor)
+            return result
+
+    return Watch
 
 
 @functools.cache
@@ -90,6 +180,7 @@ def _row_class() -> Any:
                 result = func(*args, **kwargs)
                 for batch in batches:
                     batch.note(result)
+                    batch.seen |= func is torch.Tensor.data_ptr
                 return result
 
         def __deepcopy__(self, memo: Any) -> Any:
@@ -110,12 +201,7 @@ def _replaced(value: Any, kind: Any, batches: list[_Batch]) -> Any:
             batches.append(batch)
             return value
         if value._own is None:
-            if _writes(batch.tensor) != batch.version:
-                raise WrittenTo(
-                    "a record is used after the stack of all records was changed in place: "
-                    'from_dataloader(..., collate="copy")'
-                )
-            value._own = batch.tensor[value._number].clone()
+            value._own = batch.own(value._number)
         return value._own
     if type(value) is dict:
         return {key: _replaced(each, kind, batches) for key, each in value.items()}
@@ -131,12 +217,13 @@ def _whole(tensors: Any = (), dim: Any = 0, *, out: Any = None, **_: Any) -> _Ba
     if batch is None or batch.given or len(rows) != len(batch.tensor):
         return None
     start, step = batch.tensor.data_ptr(), batch.tensor.stride(0) * batch.tensor.element_size()
-    shape = batch.tensor.shape[1:]
+    shape, strides = batch.tensor.shape[1:], batch.tensor.stride()[1:]
     own = (
         getattr(row, "_batch", None) is batch
         and row._number == k
         and row.data_ptr() == start + k * step
         and row.shape == shape
+        and row.stride() == strides
         for k, row in enumerate(rows)
     )
     return batch if all(own) else None

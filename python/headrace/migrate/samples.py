@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import described, value_from_pixels
-from headrace.migrate.rows import rows_of
+from headrace.migrate.rows import Lent
 from headrace.per_record import Layout, per_record
 
 # A column of the batch, in a record each, as the sample has it.
@@ -22,9 +22,11 @@ class NoSamples(Exception):
 
 
 class Fields:
-    """A batch as torch tensors and lists by field. copies: rows are tensors of their own."""
+    """A batch as torch tensors and lists by field. copies: rows are tensors of their own. lent:
+    the rows of the batch's own."""
 
     def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
+        self.lent = Lent()
         self._values = values
         self._layout = layout
         self._copies = copies
@@ -38,7 +40,7 @@ class Fields:
         value = self._values[name]
         if not hasattr(value, "unbind"):
             return list(value)
-        return list(value.clone().unbind(0)) if self._copies else rows_of(value)
+        return list(value.clone().unbind(0)) if self._copies else self.lent.rows_of(value)
 
     def numbers(self, name: str) -> list[Any]:
         """The same as numbers of Python."""
