@@ -11,6 +11,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import pickle
 import sqlite3
 import sys
 import weakref
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.migrate import program
 from migrated_classes import translated
 from picture_kinds import waves
 from PIL import Image, ImageOps
@@ -343,6 +345,45 @@ def test_a_change_that_worker_processes_would_not_see_is_named() -> None:
         numbers.plus = 3
         with pytest.raises(hr.ConfigError, match=r"HR0836.*Numbers\.plus is 3 now, it was 0"):
             list(loader.torch())
+
+
+class OfProgram(Numbers):
+    scale = 1
+
+    def bump(self, i: int) -> int:
+        return i
+
+    def __getitem__(self, i: int) -> Any:
+        return torch.tensor([float(self.bump(i) * self.scale + MODE["shift"])]), i
+
+
+def test_worker_processes_have_classes_and_globals_as_the_script_set_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What they import is as it was."""
+
+    def in_a_worker() -> Any:
+        sent = pickle.dumps(program.entries({"dataset": OfProgram()}))
+        monkeypatch.undo()
+        program.apply(pickle.loads(sent))
+        return OfProgram()[3][0].item()
+
+    scale, bump = OfProgram.scale, OfProgram.bump
+    try:
+        monkeypatch.setattr(OfProgram, "scale", 2)
+        monkeypatch.setitem(MODE, "shift", 30)
+        assert in_a_worker() == 36
+        monkeypatch.setattr(OfProgram, "bump", plus_ten)
+        assert in_a_worker() == (3 + 10) * 2 + 30
+        monkeypatch.setattr(OfProgram, "bump", lambda self, i: i + 7)
+        with pytest.raises(RuntimeError, match=r"OfProgram\.bump is another function"):
+            in_a_worker()
+    finally:
+        OfProgram.scale, OfProgram.bump = scale, bump  # type: ignore[method-assign]
+
+
+def plus_ten(self: Any, i: int) -> int:
+    return i + 10
 
 
 def test_records_that_come_or_go_in_a_python_dataset_are_named() -> None:

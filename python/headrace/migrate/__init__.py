@@ -13,8 +13,8 @@ from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate.batching import Batching
 from headrace.migrate.known_dataset import REFUSED, Dataset, Told
 from headrace.migrate.migrated_loader import MigratedLoader
+from headrace.migrate.modules import name_of
 from headrace.migrate.order import keywords_from
-from headrace.migrate.originals import name_of
 from headrace.migrate.prefetched import opened
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.resolved import resolved

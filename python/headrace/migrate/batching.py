@@ -14,7 +14,8 @@ from headrace.migrate import collate as collates
 from headrace.migrate.collated import Collated
 from headrace.migrate.known_dataset import REFUSED, Dataset
 from headrace.migrate.migrated_loader import MigratedLoader
-from headrace.migrate.originals import name_of, seeded
+from headrace.migrate.modules import name_of
+from headrace.migrate.originals import seeded
 from headrace.migrate.pipeline import Parts
 from headrace.migrate.prefetched import Prefetched
 from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report

@@ -18,7 +18,7 @@ from typing import Any
 
 from headrace import transforms as T
 from headrace.migrate import script_mixes
-from headrace.migrate.originals import name_of
+from headrace.migrate.modules import name_of
 from headrace.migrate.translations.registry import NoOperator, known_name, shown
 
 MIXING = ("MixUp", "CutMix")

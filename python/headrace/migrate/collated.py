@@ -17,7 +17,8 @@ from headrace.arguments import BAD_VALUE
 from headrace.loader.assembly import Assembly
 from headrace.loader.form import Form
 from headrace.migrate.look import child
-from headrace.migrate.originals import name_of, seeded
+from headrace.migrate.modules import name_of
+from headrace.migrate.originals import seeded
 from headrace.migrate.rows import WrittenTo
 from headrace.migrate.samples import Fields, Samples
 from headrace.per_record import Layout

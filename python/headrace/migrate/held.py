@@ -18,8 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace import _core
-from headrace.migrate.modules import module_of
-from headrace.migrate.originals import name_of
+from headrace.migrate.modules import module_of, name_of
 from headrace.migrate.parts import parts_of
 
 _CHUNK = 4096  # entries that are marshalled at once

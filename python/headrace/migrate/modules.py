@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a module is: the standard library's, an installed package's, or the user's."""
+"""Whose a module is: the standard library's, an installed package's, or the user's; and names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import sysconfig
+from typing import Any
 
 _STANDARD = os.path.join(os.path.realpath(sysconfig.get_paths()["stdlib"]), "")
 _PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
@@ -34,3 +35,8 @@ def module_of(kind: type) -> str:
     """The name of a class's module; empty where an extension's class has none."""
     name = kind.__module__
     return name if isinstance(name, str) else ""
+
+
+def name_of(transform: Any) -> str:
+    """A function's own name, or its class's."""
+    return str(getattr(transform, "__name__", type(transform).__name__))

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
+from headrace.migrate import program
+from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
 
 Pixels = np.ndarray[Any, Any]
@@ -104,6 +106,15 @@ class Timed:
 
     def __init__(self) -> None:
         self.times: list[float] = []  # seconds of this thread's CPU
+
+    def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
+        return os.getpid(), vars(self), program.entries(vars(self))
+
+    def __setstate__(self, state: tuple[int, dict[str, Any], list[program.Entry]]) -> None:
+        process, own, entries = state
+        self.__dict__.update(own)
+        if process != os.getpid():
+            program.apply(entries)
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
@@ -232,7 +243,3 @@ def described(value: Any) -> str:
 def value_crossing(value: Any) -> Any:
     """As it is delivered: text and bytes stay, the rest become arrays of the same shape."""
     return value if isinstance(value, (str, bytes)) else pixels_from_value(value)
-
-
-def name_of(transform: Any) -> str:
-    return str(getattr(transform, "__name__", type(transform).__name__))

@@ -71,7 +71,7 @@ def parts_of(value: Any) -> Parts:
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, type):
-        return {f".{name}": each for name, each in vars(value).items() if _counts(name, each)}
+        return {f".{name}": each for name, each in vars(value).items() if counts(name, each)}
     if isinstance(value, types.MethodType):
         return {"": value.__func__, ".__self__": value.__self__}
     if isinstance(value, (functools.partial, functools.partialmethod)):
@@ -154,7 +154,7 @@ def _column(values: Any) -> Any:
     return array.tolist() if array.dtype.kind == "O" else array
 
 
-def _counts(name: str, value: Any) -> bool:
+def counts(name: str, value: Any) -> bool:
     """Whether an attribute of a class is the user's."""
     if name in _NOT_CALLED:
         return False

@@ -22,8 +22,9 @@ from headrace.migrate.look import LIMIT, Looked, look, transforms_of
 from headrace.migrate.look.columns import numpy_column
 from headrace.migrate.look.marks import Op
 from headrace.migrate.look.pictures import opened
+from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node
-from headrace.migrate.originals import name_of, pixels_of
+from headrace.migrate.originals import pixels_of
 from headrace.sources import Source
 from headrace.sources.media_paths import is_media_path
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import Error
-from headrace.migrate.originals import name_of, pixels_from_value, value_from_pixels
+from headrace.migrate.modules import name_of
+from headrace.migrate.originals import pixels_from_value, value_from_pixels
 
 
 @dataclasses.dataclass

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What code finds in its classes and modules, for worker processes that import these anew.
+
+A process of ``python_workers=`` gets a dataset by pickle, which sends its attributes, but its
+class, and the globals that its code names, as they are when they are imported. What a script set
+there since, such as ``Pets.scale = 2``, is sent along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import pickle
+import sys
+import types
+from typing import Any, NamedTuple
+
+from headrace.migrate.held import are_values, entries_of, is_array, is_copied, is_value
+from headrace.migrate.modules import is_users, module_of
+from headrace.migrate.parts import counts, is_thing, names_in, parts_of
+
+_MOST = 100_000  # objects that are walked
+_BY_REFERENCE = (type, types.ModuleType, types.BuiltinFunctionType)
+
+
+class Entry(NamedTuple):
+    """An attribute of a class, or of a module, where ``owner`` is empty."""
+
+    module: str
+    owner: str
+    name: str
+    value: Any = None
+    code: bytes = b""  # of a function that cannot be sent
+
+
+def entries(root: Any) -> list[Entry]:
+    """Of all classes and functions of the user's that are reached from an object."""
+    found: dict[tuple[str, str, str], Entry] = {}
+    waiting, seen = [root], {id(found): found}
+    while waiting and len(seen) < _MOST:
+        value = waiting.pop()
+        if id(value) in seen or is_value(value) or is_array(value):
+            continue
+        if is_copied(value) and are_values(entries_of(value)):
+            continue
+        seen[id(value)] = value  # alive, so that no other has its id
+        if is_thing(value):
+            continue
+        for entry in _entries_of(value):
+            found[entry[:3]] = entry
+        waiting += parts_of(value).values()
+    return list(filter(None, map(_sent, found.values())))
+
+
+def _entries_of(value: Any) -> list[Entry]:
+    if isinstance(value, types.FunctionType):
+        space = value.__globals__
+        names = names_in(value.__code__).globals
+        home = str(space.get("__name__"))
+        return [Entry(home, "", name, space[name]) for name in names if name in space]
+    if isinstance(value, type):
+        home = module_of(value)
+        own = vars(value).items()
+        return [Entry(home, value.__qualname__, n, each) for n, each in own if counts(n, each)]
+    return []
+
+
+def _sent(entry: Entry) -> Entry | None:
+    """As it can be pickled; None: as it is imported."""
+    value = entry.value
+    if isinstance(value, _BY_REFERENCE) or not is_users(entry.module):
+        return None
+    try:
+        pickle.dumps(value, protocol=5)
+    except Exception:
+        if not isinstance(value, types.FunctionType):
+            return None
+        return entry._replace(value=None, code=_hash_of(value.__code__))
+    return entry
+
+
+def apply(sent: list[Entry]) -> None:
+    """In a worker: sets them. RuntimeError where a function is another one than it was there."""
+    for entry in sent:
+        owner: Any = sys.modules[entry.module]
+        for name in filter(None, entry.owner.split(".")):
+            owner = getattr(owner, name)
+        if not entry.code:
+            setattr(owner, entry.name, entry.value)
+            continue
+        own = getattr(getattr(owner, entry.name, None), "__code__", None)
+        if own is not None and _hash_of(own) != entry.code:
+            raise RuntimeError(
+                f"{entry.owner or entry.module}.{entry.name} is another function where the module "
+                "is imported than it is in the script, which put one in its place: define that at "
+                "the top of a module, or python_workers=0"
+            )
+
+
+def _hash_of(code: types.CodeType) -> bytes:
+    """Of what it does; the places of its lines may differ."""
+    consts = [c if not isinstance(c, types.CodeType) else _hash_of(c) for c in code.co_consts]
+    try:
+        plain = marshal.dumps([code.co_code, consts, code.co_names, code.co_varnames], 2)
+    except ValueError:
+        plain = code.co_code
+    return hashlib.blake2b(plain, digest_size=16).digest()
