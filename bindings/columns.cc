@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bindings/bindings.h"
+#include "headrace/formats/folder/record_files.h"
 
 namespace headrace::python {
 namespace {
@@ -62,6 +63,22 @@ void add_blobs(ColumnList& self, std::string name, std::string_view kind, DType 
 }  // namespace
 
 void bind_columns(nb::module_& module) {
+  module.def(
+      "suffix_of_files",
+      [](const nb::list& paths, const nb::str& root, bool required) {
+        const auto name_at = [&](int64_t i) { return bytes_from_str(nb::str(paths[i])); };
+        return suffix_of_records({.name = {}, .folder = bytes_from_str(root)},
+                                 static_cast<int64_t>(paths.size()), name_at,
+                                 required ? Missing::kRefused : Missing::kAllowed);
+      },
+      nb::arg("paths"), nb::arg("root") = "", nb::arg("required") = true,
+      nb::sig("def suffix_of_files(paths: list[str], root: str = '', required: bool = True) -> str "
+              "| None"),
+      "What the paths of a table in memory lack to be files in the folder: nothing, or a suffix. "
+      "HR1402 where none of those that are tried is one; None instead, where they may be none.");
+  module.def(
+      "is_heading_of_files", [](std::string_view heading) { return is_heading_of_files(heading); },
+      nb::arg("heading"), "Whether a column of that name may hold ids or paths: image_id.");
   nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),

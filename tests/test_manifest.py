@@ -37,6 +37,7 @@ def test_csv_is_read_as_python_wrote_it(
         table.writerow([f"{number}.jpg", note, number - 7, number / 8])
     path = tmp_path / "t.csv"
     path.write_bytes((mark + out.getvalue()).encode())
+    (tmp_path / "0.jpg").touch()
     source = hr.open(str(path))
     assert [source.key(i) for i in range(3)] == [str(tmp_path / f"{i}.jpg") for i in range(3)]
     assert source.column("count").tolist() == [number - 7 for number in range(500)]
@@ -56,6 +57,7 @@ def test_json_lines_are_read_as_python_wrote_them(tmp_path: Path) -> None:
             if number:
                 draw.shuffle(pairs)
             file.write(json.dumps(dict(pairs), ensure_ascii=number % 2 == 0) + "\n")
+    (tmp_path / "0.png").touch()
     source = hr.open(str(tmp_path / "t.jsonl"), floats="float64")
     assert source.column("n").tolist() == [-(2**63) + number for number in range(500)]
     (batch,) = hr.Loader(source, fields=("note", "f"), batch_size=500)
@@ -84,6 +86,7 @@ def test_a_line_of_another_length_is_named(tmp_path: Path) -> None:
 
 def test_a_table_of_path_and_label_stays_a_list(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("path,label\na.jpg,1\n")
+    (tmp_path / "a.jpg").touch()
     assert "list" in repr(hr.open(str(tmp_path / "t.csv")))
     assert "manifest" in repr(hr.open(str(tmp_path / "t.csv"), format="manifest"))
 
@@ -127,6 +130,7 @@ def test_an_id_that_is_missing_does_not_merge_the_others(tmp_path: Path) -> None
 def test_fields_leave_out_no_image_audio_or_label(tmp_path: Path) -> None:
     rows = "\n".join(f"{i}.wav,words {i},{i + 0.5},{i}" for i in range(3))
     (tmp_path / "a.csv").write_text(f"path,text,seconds,label\n{rows}\n")
+    (tmp_path / "2.wav").touch()
     for fields in (["text"], ["text", "path"]):
         source = hr.open(tmp_path / "a.csv", fields=fields)
         assert {field.name for field in source.schema} == {"audio", "label", "text"}

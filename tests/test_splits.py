@@ -171,6 +171,40 @@ def test_images_and_masks_are_no_classes(tmp_path: Path, targets: str) -> None:
     assert hr.open(tmp_path, classes=["images", targets]).classes == ["images", targets]
 
 
+@pytest.mark.parametrize("above", ["", "VOCdevkit/VOC2012"])
+def test_a_dataset_of_voc_says_what_to_write(tmp_path: Path, above: str) -> None:
+    root = tmp_path / above
+    for name in ("JPEGImages", "Annotations", "SegmentationClass", "ImageSets/Main"):
+        (root / name).mkdir(parents=True)
+    for number in range(3):
+        (root / f"JPEGImages/{number}.png").write_bytes(png(number))
+        (root / f"Annotations/{number}.xml").write_text("<annotation/>")
+    (root / "SegmentationClass/1.png").write_bytes(png(9))
+    (root / "ImageSets/Main/train.txt").write_text("0\n1\n")
+    with pytest.raises(hr.ConfigError, match="HR0419") as caught:
+        hr.open(tmp_path)
+    masks, boxes = caught.value.hint.removeprefix("for masks ").split("; for boxes ")
+    (record,) = eval(masks, {"hr": hr})
+    assert (record["image"][0, 0, 0], record["mask"][0, 0, 0]) == (1, 9)
+    assert f'hr.coco("train.json", images="{root}/JPEGImages")' in boxes
+    with pytest.raises(hr.ConfigError, match=r"hr\.coco"):
+        hr.open(root / "Annotations/0.xml")
+    with pytest.raises(hr.ConfigError, match=r"of ids: hr\.records"):
+        hr.open(root / "ImageSets/Main/train.txt")
+
+
+def test_masks_named_otherwise_than_their_images_are_listed(tmp_path: Path) -> None:
+    for name in ("images/train/a.png", "masks/train/a_mask.png"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(png(1))
+    with pytest.raises(hr.ConfigError, match=r"HR0419(.|\n)*hr.records\(image=") as caught:
+        hr.open(tmp_path)
+    (tmp_path / "masks/train/a_mask.png").rename(tmp_path / "masks/train/a.png")
+    with pytest.raises(hr.ConfigError) as caught:
+        hr.open(tmp_path)
+    assert len(eval(caught.value.hint, {"hr": hr})) == 1
+
+
 def test_folders_that_file_servers_add_are_no_classes(tmp_path: Path) -> None:
     for name in ("cat", "dog", "@eaDir", "__MACOSX", "cat/@eaDir"):
         (tmp_path / name).mkdir()
@@ -185,6 +219,29 @@ def test_folders_of_arrays_that_are_splits_are_no_classes(tmp_path: Path) -> Non
         np.save(tmp_path / name / "1.npy", np.zeros(3, np.float32))
     with pytest.raises(hr.ConfigError, match="HR0405"):
         hr.open(tmp_path)
+
+
+def npz(pictures: Path, out: Path, name: str) -> None:
+    np.savez(out / f"{name}.npz", image=np.zeros((SPLITS[name], 4, 4, 3), np.uint8))
+
+
+def pack(pictures: Path, out: Path, name: str) -> None:
+    hr.pack(pictures / name, out / f"{name}.hrpack")
+
+
+@pytest.mark.parametrize("write", [npz, pack])
+def test_a_folder_of_containers_that_open_one_by_one_names_them(
+    pictures: Path, tmp_path: Path, write: Any
+) -> None:
+    (tmp_path / "out").mkdir()
+    for name in SPLITS:
+        write(pictures, tmp_path / "out", name)
+    with pytest.raises(hr.ConfigError, match="HR0404") as caught:
+        hr.open(tmp_path / "out")
+    calls = re.findall(r'hr\.open\("([^"]+)"\)', caught.value.hint)
+    assert [len(hr.open(path)) for path in calls] == [2, 3, 1]
+    with pytest.raises(hr.ConfigError, match="HR0418"):
+        hr.open(f"{tmp_path}/out/*")
 
 
 def test_archives_joined_with_cat_are_refused(pictures: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from pathlib import Path
@@ -50,7 +51,9 @@ def test_a_table_beside_one_folder_makes_it_no_class(
     said = refusal(root)
     assert said.startswith("HR1401") and '"images" would be the only class' in said
     assert table in said and advice in said and 'without it: hr.open("ROOT/images")' in said
-    assert hr.open(root, classes=["images"]).classes == ["images"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hr.open(root, classes=["images"]).classes == ["images"]
 
 
 def test_a_document_beside_one_class_is_no_table(tmp_path: Path) -> None:
@@ -72,6 +75,8 @@ def test_a_document_beside_one_class_is_no_table(tmp_path: Path) -> None:
             {"1.png": PNG, "1.txt": "0 .5 .5 1 1", "2.png": PNG, "2.txt": ""},
             "2 files such as 1.txt",
         ),
+        ({"1.png": PNG, "1.txt": "0 .5 .5 1 1"}, 'hr.coco("train.json", images="ROOT")'),
+        ({"1.png": PNG, "1.txt": "a cat"}, "hr.records(image=[...], text=[...])"),
         ({"a/1.png": PNG, "a/1.xml": "<a/>", "b/2.png": PNG}, "1 file such as a/1.xml"),
         ({"a/1.png": PNG, "a/1_mask.png": PNG, "b/2.png": PNG}, "1 image such as a/1_mask.png"),
         ({"1.jpg": PNG, "1.png": PNG}, "1 image such as 1.png"),
@@ -131,6 +136,105 @@ def test_ids_of_a_table_are_files_of_its_root(
     assert (len(source), [name for name in source[0] if name != "key"]) == (2, fields)
     assert source[1]["image"].shape == (3, 4, 4) and source.key(1).endswith("train/cd.png")
     assert "label" not in fields or (source.classes, source[0]["label"]) == (["husky", "pug"], 1)
+
+
+@pytest.mark.parametrize(
+    ("at", "paths", "way"),
+    [
+        ("labels.csv", "gone/x{}.png", 'hr.open("ROOT/labels.csv", root="FOLDER")'),
+        ("lists/labels.csv", "{}.png", 'root="ROOT/images")'),
+        ("images/labels.csv", "images/{}.png", 'root="ROOT")'),
+        ("labels.csv", "/old/home/images/{}.png", 'take "/old/home/" off the paths, then hr.open('),
+    ],
+)
+@pytest.mark.parametrize("columns", ["path,label", "path,label,x"])
+def test_files_of_a_table_that_are_nowhere_are_one_error(
+    tmp_path: Path, at: str, paths: str, way: str, columns: str
+) -> None:
+    rows = "\n".join(
+        f"{paths.format(i)},1,2"[: -2 if columns == "path,label" else 99] for i in "123"
+    )
+    files: dict[str, str | bytes] = {f"images/{i}.png": PNG for i in "123"}
+    root = folder_of(tmp_path, files | {at: f"{columns}\n{rows}\n"})
+    with pytest.raises(hr.ConfigError, match="HR1402") as error:
+        hr.open(root / at)
+    said = str(error.value).replace(str(root), "ROOT")
+    assert f'"{paths.format(1)}"' in said and "nor any of 2 others tried" in said and way in said
+
+
+@pytest.mark.parametrize("kind", ["frame", "columns", "pairs", "ids"])
+def test_files_of_a_table_in_memory_are_looked_for_at_once(tmp_path: Path, kind: str) -> None:
+    root = folder_of(tmp_path, {"images/1.png": PNG, "images/2.png": PNG})
+    paths, labels = ["1.png", "2.png"], ["cat", "dog"]
+    if kind in ("frame", "ids"):
+        pandas = pytest.importorskip("pandas")
+        table = pandas.DataFrame({"path": paths, "label": labels})
+        if kind == "ids":
+            table = pandas.DataFrame({"id": [1, 2], "label": labels})
+    else:
+        table = list(zip(paths, labels, strict=True))
+        if kind == "columns":
+            table = {"image": paths, "label": labels}
+    with pytest.raises(hr.ConfigError, match="HR1402") as error:
+        hr.open(table, root=root)
+    assert f'hr.open(..., root="{root}/images")' in error.value.hint
+    source = hr.open(table, root=root / "images")
+    assert [field.name for field in source.schema] == ["image", "label"]
+    assert source[1]["image"].shape == (3, 4, 4) and source.key(1) == f"{root}/images/2.png"
+
+
+def test_annotations_whose_images_are_elsewhere_say_where(tmp_path: Path) -> None:
+    coco = {"images": [{"id": 1, "file_name": "1.png", "width": 4, "height": 4}]}
+    coco |= {"annotations": [], "categories": [{"id": 1, "name": "cat"}]}
+    root = folder_of(tmp_path, {"photos/1.png": PNG, "a.json": json.dumps(coco)})
+    for given in ({}, {"images": root}):
+        with pytest.raises(hr.ConfigError, match="HR0436") as error:
+            hr.open(root / "a.json", **given)
+        assert error.value.hint == f'hr.open("{root}/a.json", images="{root}/photos")'
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "way"),
+    [
+        ("1 a/1.png\n2 a/2.png\n", "a number before the path", "hr.open([(path, label), ...])"),
+        ("a/1.png 0 1\na/2.png 1 1\n", "more than one value after", "a header (path,a,b)"),
+        ("a_1 0 1 1\na_2 1 1 1\n", "more than one value after", "a header (path,a,b)"),
+        ("a/1.png a/2.png\n", "two paths", "hr.records(image=[...], mask=[...])"),
+        ("a/1.png 0.5\n", "a number with a fraction", "a header (path,age)"),
+    ],
+)
+def test_lines_of_more_than_a_path_and_a_label_are_refused(
+    tmp_path: Path, lines: str, what: str, way: str
+) -> None:
+    root = folder_of(tmp_path, {"a/1.png": PNG, "a/2.png": PNG, "list.txt": lines})
+    with pytest.raises(hr.DataError, match=r"HR0410 .*line 1") as error:
+        hr.open(root / "list.txt")
+    assert what in str(error.value) and way in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        ("image,mask\na/1.png,a/2.png\n", "mask"),
+        ("path,age\na/1.png,31.5\n", "tensor"),
+        ("image,caption\na/1.png,a cat\n", "text"),
+    ],
+)
+def test_a_second_column_that_is_no_label_is_a_field(tmp_path: Path, table: str, kind: str) -> None:
+    root = folder_of(tmp_path, {"a/1.png": PNG, "a/2.png": PNG, "t.csv": table})
+    field = hr.open(root / "t.csv").schema[1]
+    assert (field.name, field.kind) == (table.split("\n")[0].split(",")[1], kind)
+
+
+def test_tuples_of_more_than_a_path_and_a_label_are_fields(tmp_path: Path) -> None:
+    path = str(folder_of(tmp_path, {"1.png": PNG}) / "1.png")
+    assert [field.name for field in hr.open([(path, 0, 0.5)]).schema] == ["image", "label", "data"]
+    named = hr.open([(path, "cat", 0.5)], names=("image", "label", "weight"))
+    assert float(named[0]["weight"]) == 0.5 and named.classes == ["cat"]
+    with pytest.raises(hr.ConfigError, match=r'HR0156 .*two paths(.|\n)*names=\("image", "mask"\)'):
+        hr.open([(path, path)])
+    assert hr.open([(path, path)], names=("image", "mask")).schema[1].kind == "mask"
+    assert hr.open({path: 3})[0]["label"] == 3
 
 
 def test_an_id_with_two_files_is_refused(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def records(mixed: bool) -> Any:
         paths = [str(EXAMPLES / f"{name}.jpg") for name in ("cat", "astronaut", "coffee", "rocket")]
         return hr.records(image=paths, label=list(range(len(paths))))
     shown = range(4)  # the last one has none
-    return hr.subset(hr.coco(EXAMPLES / "objects.json"), shown)
+    return hr.subset(hr.coco(EXAMPLES.parent / "objects.json", images=EXAMPLES), shown)
 
 
 def pictures_of(step: str | None) -> Any:

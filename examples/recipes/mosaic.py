@@ -13,9 +13,11 @@ import numpy as np
 
 import headrace as hr
 
-objects = Path(__file__).parents[1] / "pictures" / "objects.json"
-source = hr.coco(sys.argv[1] if len(sys.argv) > 1 else objects)
-if len(sys.argv) == 1:
+examples = Path(__file__).parents[1]
+if len(sys.argv) > 1:
+    source = hr.coco(sys.argv[1])
+else:
+    source = hr.coco(examples / "objects.json", images=examples / "pictures")
     source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 
 train = hr.Loader(

@@ -14,9 +14,12 @@ import numpy as np
 
 import headrace as hr
 
-objects = Path(__file__).parents[1] / "pictures" / "objects.json"
-source = hr.coco(sys.argv[1] if len(sys.argv) > 1 else objects, category_ids="keep")
-if len(sys.argv) == 1:
+examples = Path(__file__).parents[1]
+if len(sys.argv) > 1:
+    source = hr.coco(sys.argv[1], category_ids="keep")
+else:
+    images = examples / "pictures"
+    source = hr.coco(examples / "objects.json", images=images, category_ids="keep")
     source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 
 train = hr.Loader(

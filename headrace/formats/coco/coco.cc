@@ -10,6 +10,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/coco/coco_source.h"
 #include "headrace/formats/coco/coco_values.h"
+#include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
@@ -65,29 +66,49 @@ std::vector<std::string> likely_folders(const std::string& path) {
   return out;
 }
 
-// The first likely folder that has one of the first pictures.
-std::string find_folder(const std::string& path, const NameList& names) {
+// Whether one of the first pictures lies in the folder.
+bool holds_first(const std::string& folder, const NameList& names) {
   constexpr int64_t kTried = 16;
-  std::vector<std::string> tried;
-  for (const std::string& folder : likely_folders(path)) {
-    const std::string prefix = with_slash(folder);
-    for (int64_t i = 0; i < std::min(kTried, names.size()); ++i) {
-      if (names[i].starts_with('/') || is_file(prefix + std::string(names[i]))) {
-        return prefix;
-      }
+  for (int64_t i = 0; i < std::min(kTried, names.size()); ++i) {
+    if (names[i].starts_with('/') || is_file(folder + std::string(names[i]))) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void raise_no_pictures(const std::string& path, const NameList& names,
+                                    const std::vector<std::string>& tried) {
+  for (const std::string& near : {parent_path(path), parent_path(parent_path(path))}) {
+    for (const std::string& folder : folders_below(near)) {
+      if (!holds_first(with_slash(folder), names)) continue;
+      raise(kCocoLacks, "no picture such as " + std::string(names[0]) + " in " + quoted_list(tried),
+            "hr.open(\"" + path + "\", images=\"" + folder + "\")");
     }
-    tried.push_back(prefix.empty() ? "." : prefix);
   }
   raise(kCocoLacks,
         "no picture such as " + std::string(names[0]) + " in " + quoted_list(tried, tried.size()),
         "images=\"FOLDER\" says where they are");
 }
 
-std::string folder_argument(const std::string& folder) {
+// The first likely folder that has one of the first pictures.
+std::string find_folder(const std::string& path, const NameList& names) {
+  std::vector<std::string> tried;
+  for (const std::string& folder : likely_folders(path)) {
+    std::string prefix = with_slash(folder);
+    if (holds_first(prefix, names)) return prefix;
+    tried.push_back(prefix.empty() ? "." : prefix);
+  }
+  raise_no_pictures(path, names, tried);
+}
+
+std::string given_folder(const std::string& path, const std::string& folder,
+                         const NameList& names) {
   if (!is_folder(folder)) {
     raise(kCocoLacks, "images=\"" + folder + "\" is no folder", "give the folder of the pictures");
   }
-  return with_slash(folder);
+  std::string prefix = with_slash(folder);
+  if (!answers_later(folder) && !holds_first(prefix, names))
+    raise_no_pictures(path, names, {folder});
+  return prefix;
 }
 
 bool is_coco(const std::string& path) {
@@ -152,8 +173,9 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
   if (!arguments.flag("outside")) refuse_outside(data.file_names, path);
   convert_boxes(data.boxes, arguments.text("boxes"));
   wanted.box_format = box_format_from_name(arguments.text("boxes"));
-  std::string folder = arguments.is_none("images") ? find_folder(path, data.file_names)
-                                                   : folder_argument(arguments.text("images"));
+  std::string folder = arguments.is_none("images")
+                           ? find_folder(path, data.file_names)
+                           : given_folder(path, arguments.text("images"), data.file_names);
   return coco_source(std::move(*file), std::move(data), std::move(folder), wanted);
 }
 

@@ -200,9 +200,14 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
                    const std::optional<ClassList>& classes) {
   std::string place;
   std::vector<std::string> folders = folders_in(listing, place);
-  if (folders.size() == 1 && listing.folders[0].count == 0 && !is_split_name(folders[0])) {
-    place = folders[0];  // data/imagenet/train: somebody opened data/
+  int64_t records = listing.folders[0].count;
+  // data/imagenet/train, VOCdevkit/VOC2012/JPEGImages: a folder above was opened.
+  while (!classes && folders.size() == 1 && records == 0 && !is_split_name(folders[0])) {
+    place = joined(place, folders[0]);
     folders = folders_in(listing, place);
+    for (int64_t i = 0; i < listing.paths.size(); ++i) {
+      if (listing.paths[i] == place) records = listing.folders[i].count;
+    }
   }
   const std::vector<std::string> every = folders;
   const size_t all = folders.size();
@@ -251,12 +256,14 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
 
 [[noreturn]] void no_pictures(const std::string& root, const FolderListing& listing) {
   const int64_t folders = listing.paths.size() - 1;
+  const std::string containers = advice_for_containers(root);
   raise(kNoPictures,
         "no picture in " + root + " (looked at " + counted(listing.others, "other file") + " and " +
             counted(folders, "folder") + ")",
         listing.others + folders == 0
             ? "the folder is empty: check the path, and that it is mounted"
-            : "check the path: it may be one level too high or too low");
+        : containers.empty() ? "check the path: it may be one level too high or too low"
+                             : containers);
 }
 
 // Numbers the records: classes in order of their names, in each the folders in order of path.
@@ -340,9 +347,14 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
     return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),
                                           ClassList());
   }
+  const bool given_classes = given.has_value();
   if (!given && filled.size() == 1) refuse_class_beside_table(root, listing, filled[0]);
   ClassList classes =
       classes_of(root, listing, filled, std::move(given), arguments.flag("allow_empty"));
+  if (given_classes) {  // the user has said what the folder is
+    listing.unread.tables.clear();
+    listing.unread.per_record = 0;
+  }
   std::vector<Run> runs = runs_of(listing, classes);
   return std::make_shared<FolderSource>(root, std::move(listing), std::move(runs),
                                         std::move(classes));

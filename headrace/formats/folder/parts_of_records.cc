@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "headrace/base/error.h"
 #include "headrace/base/text.h"
+#include "headrace/formats/folder/record_files.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 
 namespace headrace {
@@ -18,8 +23,8 @@ const ErrorCode kParts{
     "One folder is named for pictures (images) and one for what belongs to each of them (masks, "
     "labels), so they are parts of the same records and no classes. Join them: "
     "hr.join(hr.open(\"images\"), hr.open(\"masks\"), rename={\"image\": \"mask\"}, "
-    "kinds={\"mask\": \"mask\"}). Text files of YOLO are written as COCO once. Folders that really "
-    "are classes are named in classes=."};
+    "kinds={\"mask\": \"mask\"}). Text files of YOLO and VOC's .xml are written as COCO once. Folders "
+    "that really are classes are named in classes=."};
 
 constexpr std::array<std::string_view, 8> kPictures = {"image", "images", "img",     "imgs",
                                                        "input", "inputs", "picture", "pictures"};
@@ -58,68 +63,112 @@ std::optional<std::vector<std::string>> words_without(const std::array<std::stri
 }
 
 struct Parts {
-  std::string pictures, targets;
+  std::string pictures;
+  std::vector<std::string> targets;
 };
 
-// Two folders of which one is named for pictures and one for targets (PNGImages, PedMasks), or one
-// is named as the other and for targets (train, train_masks).
-std::optional<Parts> parts_among(const std::vector<std::string>& folders) {
+// The first file of the folder with one of the suffixes, files before folders and both by name; its
+// path below the folder, to a depth of `depth` folders. Empty where there is none.
+std::string first_file(const std::string& folder, std::span<const std::string_view> suffixes,
+                       int depth = 2) {
+  constexpr size_t kSome = 64;
+  auto entries = folder_entries(folder, kSome);
+  if (!entries) return {};
+  std::ranges::sort(*entries, {},
+                    [](const FolderEntry& e) { return std::pair(e.is_folder, e.name); });
+  for (const FolderEntry& entry : *entries) {
+    if (entry.name.starts_with('.')) continue;
+    if (!entry.is_folder && has_one_suffix(entry.name, suffixes)) return entry.name;
+    if (!entry.is_folder || depth == 0) continue;
+    const std::string found = first_file(joined(folder, entry.name), suffixes, depth - 1);
+    if (!found.empty()) return joined(entry.name, found);
+  }
+  return {};
+}
+
+constexpr std::array<std::string_view, 1> kJson = {".json"}, kTexts = {".txt"}, kXml = {".xml"};
+constexpr std::array<std::string_view, 6> kImages = {".png",  ".jpg", ".jpeg",
+                                                     ".webp", ".tif", ".bmp"};
+
+// A folder that is named for pictures, and those for targets (PNGImages, PedMasks), or one that is
+// named as it and for targets (train, train_masks).
+std::optional<Parts> parts_among(const std::string& root, const std::vector<std::string>& folders) {
+  Parts out;
   for (const std::string& targets : folders) {
     const auto rest = words_without(kTargets, targets);
     if (!rest) continue;
     for (const std::string& folder : folders) {
       const bool pictures = folder != targets && words_without(kPictures, folder);
-      if (pictures || (!rest->empty() && words_of(folder) == *rest)) return Parts{folder, targets};
+      if (!pictures && (rest->empty() || words_of(folder) != *rest)) continue;
+      if (first_file(joined(root, folder), kImages).empty()) continue;  // ImageSets
+      if (out.pictures.empty()) out.pictures = folder;
+      out.targets.push_back(targets);
+      break;
     }
   }
-  return {};
+  if (out.pictures.empty()) return {};
+  return out;
 }
 
-// Whether text files lie in the folder, or in the first folder of it.
-bool holds_texts(const std::string& folder, int depth = 0) {
-  constexpr size_t kSome = 64;
-  const auto entries = folder_entries(folder, kSome);
-  if (!entries) return false;
-  for (const FolderEntry& entry : *entries) {
-    if (!entry.is_folder && has_suffix(entry.name, ".txt")) return true;
-    if (entry.is_folder && depth < 2) return holds_texts(joined(folder, entry.name), depth + 1);
+// The call that pairs the pictures of two folders by their names: both of the first split that both
+// have, or the whole folders.
+std::string call_of_pairs(std::string pictures, std::string masks) {
+  std::string first = first_file(masks, kImages);
+  if (const size_t slash = first.find('/'); slash != std::string::npos) {
+    const std::string below = first.substr(0, slash);
+    first.erase(0, slash + 1);
+    masks = joined(masks, below);
+    if (is_folder(joined(pictures, below))) pictures = joined(pictures, below);
   }
-  return false;
+  const std::vector<std::string> places{pictures}, stems{first.substr(0, first.rfind('.'))};
+  if (!find_record_files(places, stems)) {
+    return "hr.records(image=[...], mask=[...]) with the paths of both in one order, as \"" +
+           joined(masks, first) + "\" has another name than its image";
+  }
+  return "hr.join(hr.open(\"" + pictures + "\"), hr.open(\"" + masks +
+         "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})";
 }
 
-// The first JSON file of the folder, by name; empty where there is none.
-std::string json_in(const std::string& folder) {
-  constexpr size_t kSome = 64;
-  std::string first;
-  const auto entries = folder_entries(folder, kSome);
-  if (!entries) return first;
-  for (const FolderEntry& entry : *entries) {
-    if (entry.is_folder || !has_suffix(entry.name, ".json")) continue;
-    if (first.empty() || entry.name < first) first = entry.name;
+// The call that reads boxes from a folder of annotations; empty where it has none that are known.
+std::string call_of_boxes(const std::string& pictures, const std::string& targets) {
+  if (const std::string json = first_file(targets, kJson, 0); !json.empty()) {
+    return "if its annotations are COCO's: hr.open(\"" + joined(targets, json) + "\", images=\"" +
+           pictures + "\")";
   }
-  return first.empty() ? first : joined(folder, first);
+  if (!first_file(targets, kXml).empty()) return voc_advice(pictures);
+  const bool masks = !first_file(targets, kImages).empty();  // then texts are lists
+  return masks || first_file(targets, kTexts).empty() ? "" : yolo_advice(pictures);
 }
 
 }  // namespace
 
-std::string yolo_advice() {
-  return "write YOLO's labels as COCO once, and open that: hr.coco(\"train.json\", "
-         "images=\"images/train\", boxes=\"xyxy\"); docs/formats/coco.md has the program";
+std::string yolo_advice(const std::string& pictures) {
+  return "write YOLO's labels as COCO once, and open that: hr.coco(\"train.json\", images=\"" +
+         pictures + "\"); docs/formats/coco.md has the program";
+}
+
+std::string voc_advice(const std::string& pictures) {
+  return "write VOC's .xml as COCO once, and open that: hr.coco(\"train.json\", images=\"" +
+         pictures + "\"); docs/formats/coco.md has the program";
 }
 
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders) {
-  const std::optional<Parts> parts = parts_among(folders);
+  const std::optional<Parts> parts = parts_among(root, folders);
   if (!parts) return;
-  const std::string first = joined(root, parts->pictures), second = joined(root, parts->targets);
-  const std::string json = json_in(second);
-  raise(kParts,
-        "\"" + parts->pictures + "\" and \"" + parts->targets + "\" in " + root + " are no classes",
-        !json.empty()
-            ? "if its annotations are COCO's: hr.open(\"" + json + "\", images=\"" + first + "\")"
-        : holds_texts(second)
-            ? yolo_advice()
-            : "hr.join(hr.open(\"" + first + "\"), hr.open(\"" + second +
-                  "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})");
+  const std::string pictures = joined(root, parts->pictures);
+  std::string boxes, masks;
+  for (const std::string& name : parts->targets) {
+    const std::string targets = joined(root, name);
+    if (boxes.empty()) boxes = call_of_boxes(pictures, targets);
+    if (masks.empty() && !first_file(targets, kImages).empty())
+      masks = call_of_pairs(pictures, targets);
+  }
+  std::vector<std::string> names{parts->pictures};
+  names.insert(names.end(), parts->targets.begin(), parts->targets.end());
+  raise(kParts, quoted_list(names) + " in " + root + " are no classes",
+        boxes.empty()   ? masks.empty() ? "hr.records(image=[...], label=[...])" : masks
+        : masks.empty() ? boxes
+                        : "for masks " + masks + "; for boxes " + boxes);
 }
 
 }  // namespace headrace

@@ -17,13 +17,17 @@ namespace headrace {
 namespace {
 
 const ErrorCode kElsewhere{
-    "HR1402", ErrorKind::kConfig, "files of a table lie elsewhere",
-    "None of the first files that the table names is where the table says: in its own folder, or in "
-    "root=. They were found in another folder near the table, which root= should name; ids without a "
-    "suffix are looked for with those of the folder's files."};
+    "HR1402", ErrorKind::kConfig, "files of a table not found",
+    "None of the paths that were tried, the table's first ones and some of the others, is a file "
+    "where the table says: in its own folder, or in root=. Where they were found in another folder "
+    "near the table, the message has the root= that names it. Ids without a suffix are looked for "
+    "with the suffixes of the folder's files."};
 
 constexpr size_t kSomeEntries = 256;
 constexpr size_t kMostFolders = 64;
+constexpr size_t kFirst = 3;     // names, which say where files are
+constexpr int64_t kTried = 64;   // names, until none is a file
+constexpr int kMostParents = 8;  // of a folder or a path, from which paths may begin
 
 // Of the media among some of the folder's files.
 std::set<std::string> suffixes_in(const std::string& folder) {
@@ -44,12 +48,97 @@ bool is_folder_of_tables(const std::string& folder) {
   return std::ranges::find(kNames, lower_case(last_name(folder))) != kNames.end();
 }
 
+std::string place_of(const std::string& folder, const std::string& name) {
+  return name.starts_with('/') ? name : joined(folder, name);
+}
+
+// The first names and some of the others, without empty ones.
+std::vector<std::string> some_of(int64_t count, const NameAt& name_at) {
+  std::vector<std::string> out;
+  const auto step = std::max<int64_t>(1, count / kTried);
+  for (int64_t i = 0; i < count; i += i < int64_t{kFirst} ? 1 : step) {
+    if (std::string name = name_at(i); !name.empty()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+std::vector<std::string> first_of(const std::vector<std::string>& names) {
+  return {names.begin(), names.begin() + std::ptrdiff_t(std::min(kFirst, names.size()))};
+}
+
+// A folder from which paths may begin, and how much of them is then too much.
+struct Root {
+  std::string folder;
+  std::string too_much;  // "data/old/"
+};
+
+std::vector<std::string> folders_around(const FileTable& table) {
+  const std::string own = table.name.empty() ? current_folder() : parent_path(table.name);
+  std::string folder = table.folder.empty() ? current_folder() : table.folder;
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  std::vector<std::string> out = {std::move(folder), own};
+  if (is_folder_of_tables(own)) out.push_back(parent_path(own));
+  return out;
+}
+
+// A folder around the table from which the names lead to files: as they are, or without their first
+// folders ("/home/old/train/1.jpg").
+std::optional<Root> root_near(const FileTable& table, const std::vector<std::string>& first) {
+  const std::vector<std::string> around = folders_around(table);
+  std::vector<std::string> folders;
+  for (const std::string& folder : around) {
+    const std::vector<std::string> below = folders_below(folder);
+    folders.insert(folders.end(), below.begin(), below.end());
+  }
+  if (auto found = find_record_files(folders, first)) return Root{found->folder, {}};
+  const std::string& name = first.front();
+  for (std::string folder : {current_folder(), around.front(), around[1]}) {
+    for (int i = 0; i < kMostParents && !folder.empty(); ++i, folder = parent_path(folder)) {
+      if (is_file(place_of(folder, name))) return Root{folder, {}};
+    }
+  }
+  size_t cut = name.find('/');
+  for (int i = 0; i < kMostParents && cut != std::string::npos;
+       ++i, cut = name.find('/', cut + 1)) {
+    const std::string too_much = name.substr(0, cut + 1);
+    for (const std::string& folder : folders) {
+      const auto lies_there = [&](const std::string& path) {
+        return path.starts_with(too_much) && is_file(joined(folder, path.substr(cut + 1)));
+      };
+      if (std::ranges::all_of(first, lies_there)) return Root{folder, too_much};
+    }
+  }
+  return {};
+}
+
+std::string call_with_root(const FileTable& table, const std::string& root) {
+  const std::string opened = table.name.empty() ? "..." : "\"" + table.name + "\"";
+  return "hr.open(" + opened + ", root=\"" + root + "\")";
+}
+
+[[noreturn]] void raise_elsewhere(const FileTable& table, const std::vector<std::string>& some) {
+  const std::string& name = some.front();
+  const std::string folder = folders_around(table).front();
+  std::string what = name.starts_with('/') ? "there is no \"" + name + "\""
+                                           : "there is no \"" + name + "\" in \"" + folder + "\"";
+  if (!table.name.empty()) what += ", as " + table.name + " says";
+  if (some.size() > 1) what += ", nor any of " + std::to_string(some.size() - 1) + " others tried";
+  const std::optional<Root> near = root_near(table, first_of(some));
+  raise(kElsewhere, what,
+        !near ? call_with_root(table, "FOLDER") + ", the folder that its paths begin in"
+        : near->too_much.empty() ? call_with_root(table, near->folder)
+                                 : "take \"" + near->too_much + "\" off the paths, then " +
+                                       call_with_root(table, near->folder));
+}
+
 }  // namespace
 
 std::optional<RecordFiles> find_record_files(std::span<const std::string> folders,
                                              std::span<const std::string> names) {
   for (const std::string& folder : folders) {
-    const auto lies_there = [&](const std::string& name) { return is_file(joined(folder, name)); };
+    const auto lies_there = [&](const std::string& name) {
+      return is_file(place_of(folder, name));
+    };
     if (std::ranges::any_of(names, lies_there)) return RecordFiles{folder, {""}};
     const std::set<std::string> some = suffixes_in(folder);
     for (const std::string& name : names) {
@@ -63,33 +152,30 @@ std::optional<RecordFiles> find_record_files(std::span<const std::string> folder
   return {};
 }
 
-std::string suffix_of_records(const std::string& table, const std::string& folder,
-                              const NameList& names) {
-  constexpr int64_t kLooked = 3;
-  std::vector<std::string> first;
-  for (int64_t i = 0; i < std::min(kLooked, names.size()); ++i) {
-    if (names[i].empty() || names[i].starts_with('/')) return {};
-    first.emplace_back(names[i]);
+std::optional<std::string> suffix_of_records(const FileTable& table, int64_t count,
+                                             const NameAt& name_at, Missing missing) {
+  if (count == 0 || answers_later(table.name) || answers_later(table.folder)) return "";
+  const std::vector<std::string> some = some_of(count, name_at);
+  if (some.empty()) return "";
+  const std::vector<std::string> here{table.folder};
+  const auto found = find_record_files(here, some);
+  if (!found && missing == Missing::kAllowed) {
+    if (table.name.empty() && table.folder.empty()) return {};
+    for (const std::string& folder : folders_around(table)) {
+      if (find_record_files(folders_below(folder), first_of(some))) raise_elsewhere(table, some);
+    }
+    return {};
   }
-  if (first.empty() || answers_later(table) || answers_later(folder)) return {};
-  const std::vector<std::string> here{folder};
-  if (const auto found = find_record_files(here, first)) {
-    if (found->suffixes.size() == 1) return found->suffixes.front();
-    raise(kElsewhere,
-          "several files in " + folder + " have the name \"" + first.front() +
-              "\": " + quoted_list(found->suffixes),
-          "write the suffix in the table, or root= of a folder with one of them");
-  }
-  const std::string own = parent_path(table);
-  std::vector<std::string> places{folder, own};
-  if (is_folder_of_tables(own)) places.push_back(parent_path(own));
-  for (const std::string& near : places) {
-    const auto found = find_record_files(folders_below(near), first);
-    if (!found) continue;
-    raise(kElsewhere, "no \"" + first.front() + "\" in " + folder + ", as " + table + " says",
-          "hr.open(\"" + table + "\", root=\"" + found->folder + "\")");
-  }
-  return {};
+  const auto is_bad = [&](const std::string& name) {  // a folder, a pipe: a bad record
+    return is_there(place_of(table.folder, name));
+  };
+  if (!found && std::ranges::any_of(some, is_bad)) return "";
+  if (!found) raise_elsewhere(table, some);
+  if (found->suffixes.size() == 1) return found->suffixes.front();
+  raise(kElsewhere,
+        "several files in " + table.folder + " have the name \"" + some.front() +
+            "\": " + quoted_list(found->suffixes),
+        "write the suffix in the table, or root= of a folder with one of them");
 }
 
 Param root_param() {

@@ -3,6 +3,8 @@
 // a suffix that its ids lack. A few questions to the storage, whatever the table's size.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "headrace/base/parameters.h"
-#include "headrace/sources/name_list.h"
 
 namespace headrace {
 
@@ -24,11 +25,21 @@ struct RecordFiles {
 std::optional<RecordFiles> find_record_files(std::span<const std::string> folders,
                                              std::span<const std::string> names);
 
-// What the first of a table's paths lack to be files in `folder`: nothing, or a suffix. Throws
-// Exception HR1402 where they lie in another folder near the table, which it names, or where a name
-// has several files. `names`: as written; only the first few are looked for, on local storage.
-std::string suffix_of_records(const std::string& table, const std::string& folder,
-                              const NameList& names);
+// A table that names files: a list, a manifest, or one that a program has in memory.
+struct FileTable {
+  std::string name;    // its path; empty: it is in memory
+  std::string folder;  // that its paths are relative to; empty: the current one
+};
+using NameAt = std::function<std::string(int64_t)>;
+enum class Missing { kRefused, kAllowed };  // files of which none is there
+
+// What a table's paths lack to be files in its folder: nothing, or a suffix. Throws Exception
+// HR1402 where none of those that are tried (64 at most, on local storage) is a file, with the
+// folder that has them where one near the table does; or where a name has several files. None
+// instead of that error where `missing` allows it: the names may be no files.
+std::optional<std::string> suffix_of_records(const FileTable& table, int64_t count,
+                                             const NameAt& name_at,
+                                             Missing missing = Missing::kRefused);
 
 // `root=`, of tables whose paths are relative, and the folder that it or the table says, with its
 // slash; empty is the current one.

@@ -7,9 +7,12 @@
 #include <string_view>
 
 #include "headrace/base/error.h"
+#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/formats/folder/parts_of_records.h"
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/folder/splits.h"
+#include "headrace/formats/format.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
@@ -158,6 +161,25 @@ std::string names_of(const std::string& root, const std::vector<std::string>& pa
   return quoted_list(names, 3);
 }
 
+// "0 0.5 0.5 0.1 0.1": a class and a box.
+bool is_yolo(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return std::ranges::count(trimmed(line), ' ') >= 4 &&
+         line.find_first_not_of("0123456789.-+e \t\r") == line.npos;
+}
+
+// What to write to read the files that are named as records are.
+std::string how_to_read_per_record(const std::string& root, const FolderListing& listing) {
+  const std::string& first = listing.unread.first_per_record;
+  const std::string path = joined(root, first), folder = parent_path(path);
+  const std::string field = field_of(listing);
+  if (has_suffix(first, ".xml") && listing.media == Media::kPictures) return voc_advice(folder);
+  if (has_suffix(first, ".txt") && is_yolo(head_of(path))) return yolo_advice(folder);
+  if (has_suffix(first, ".txt"))
+    return "hr.records(" + field + "=[...], text=[...]) with their text";
+  return "hr.records(" + field + "=[...], label=[...]) with what you read from them";
+}
+
 }  // namespace
 
 void refuse_class_beside_table(const std::string& root, const FolderListing& listing,
@@ -183,9 +205,8 @@ std::vector<std::string> cautions_of_unread(const std::string& root, const Folde
   if (unread.per_record > 0) {
     out.push_back(counted(unread.per_record, "file") + " such as " + unread.first_per_record +
                   " in " + root + ", named as records are, " +
-                  (unread.per_record > 1 ? "are" : "is") + " not read: hr.records(" +
-                  field_of(listing) + "=[...], label=[...]) with what you read from " +
-                  (unread.per_record > 1 ? "them" : "it"));
+                  (unread.per_record > 1 ? "are" : "is") +
+                  " not read: " + how_to_read_per_record(root, listing));
   }
   if (unread.masks > 0) {
     out.push_back(counted(unread.masks, "image") + " such as " + unread.first_mask + " in " + root +
@@ -194,6 +215,27 @@ std::vector<std::string> cautions_of_unread(const std::string& root, const Folde
                   "hr.records(image=[...], mask=[...]) pairs them");
   }
   return out;
+}
+
+std::string advice_for_containers(const std::string& root) {
+  std::vector<FolderEntry> entries = entries_in(root);
+  std::ranges::sort(entries, {}, &FolderEntry::name);
+  std::vector<std::string> paths, calls;
+  for (const FolderEntry& entry : entries) {
+    if (entry.name.starts_with('.')) continue;
+    if (paths.size() == kMostLooks) break;
+    paths.push_back(joined(root, entry.name));
+    if (is_list(paths.back()) && files_in(head_of(paths.back())).empty()) continue;
+    const auto takes = [&](const FormatRecord* format) {
+      return !format->general && format->recognizes(paths.back());
+    };
+    if (std::ranges::any_of(Registry<FormatRecord>::all(), takes))
+      calls.push_back(call(paths.back()));
+  }
+  if (calls.empty()) return {};
+  std::string out = "its files are containers: " + calls.front();
+  for (size_t i = 1; i < calls.size() && i < 4; ++i) out += ", or " + calls[i];
+  return out + (calls.size() > 1 ? "; hr.concat(...) makes one dataset of several" : "");
 }
 
 std::string advice_for_splits(const std::string& root, const std::string& place,

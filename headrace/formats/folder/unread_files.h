@@ -16,8 +16,12 @@ namespace headrace {
 void refuse_class_beside_table(const std::string& root, const FolderListing& listing,
                                const std::string& only);
 
-// What whoever opens the folder should hear; a sentence each.
+// Warnings for the user who opens the folder; a sentence each.
 std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing);
+
+// What to write for a folder without pictures whose files are containers of a format that opens
+// one at a time (train.npz, val.npz); empty where it has none.
+std::string advice_for_containers(const std::string& root);
 
 // What to write to read the tables or annotations that belong to folders of splits; empty where
 // there are none. `folders`: all in the folder `place` of the root, not yet listed themselves.

@@ -14,6 +14,7 @@
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
+#include "headrace/formats/list_file/misread_line.h"
 #include "headrace/formats/manifest/manifest_table.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
@@ -49,6 +50,13 @@ std::optional<int64_t> integer_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
   return value;
+}
+
+// "0.5": a number to predict, and no class.
+bool is_fraction(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !integer_in(text);
 }
 
 // What stands between path and label; decided by the first line, then the same for all.
@@ -199,7 +207,8 @@ List parse(std::string_view text, const std::string& file, bool csv) {
                    (has_picture_suffix(line->label) ? "picture"
                     : has_sound_suffix(line->label) ? "sound"
                                                     : "video"),
-               "the path comes first, then the label");
+               has_media_suffix(line->path) ? std::string(kPairsAdvice)
+                                            : "the path comes first, then the label");
     }
     if (line->path.empty()) bad_line(file, lines.number, "no path before the label");
     if (line->path.size() >= kLongestPath) {
@@ -264,6 +273,12 @@ Labels labels_of(const List& list, const std::string& file, std::optional<ClassL
     }
   }
   if (numbers) return out;
+  if (is_fraction(list.labels[0])) {
+    bad_line(
+        file, list.lines[0],
+        "the label \"" + std::string(list.labels[0]) + "\" is a number with a fraction",
+        "a header (path,age) in a .csv makes it a column of numbers; classes= makes it a name");
+  }
   return labels_by_given_classes(list, file, ClassList::found(std::move(names)));
 }
 
@@ -338,6 +353,14 @@ bool is_list_file(const std::string& path) {
   return found.separator != Separator::kNone || found.header || has_media_suffix(lines.text);
 }
 
+// Throws where what was taken for the first path is more than that, and no file.
+void refuse_misread(const List& list, const std::string& file, const std::string& folder) {
+  const std::string_view first = list.paths[0];
+  const auto misread = misread_line(first, list.paths.size() > 1 ? list.paths[1] : "");
+  if (!misread || is_file(joined(first.starts_with('/') ? "" : folder, first))) return;
+  bad_line(file, list.lines[0], misread->what, misread->hint);
+}
+
 SourcePtr open_list_file(const std::string& path, const Arguments& arguments, const Progress&) {
   Buffer bytes;
   if (Result<void> read = read_file(path, bytes, {.max_bytes = kMostBytes}); !read) {
@@ -354,7 +377,10 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
     bad_line(path, list.lines[0], "no label, and classes= is given", "add labels to the lines");
   }
   std::string folder = folder_of_paths(path, arguments);
-  std::string suffix = suffix_of_records(path, folder, list.paths);
+  refuse_misread(list, path, folder);
+  const auto name_at = [&](int64_t i) { return std::string(list.paths[i]); };
+  std::string suffix =
+      *suffix_of_records({.name = path, .folder = folder}, list.paths.size(), name_at);
   return std::make_shared<ListFileSource>(path, std::move(folder), std::move(suffix),
                                           std::move(list.paths), std::move(labels));
 }

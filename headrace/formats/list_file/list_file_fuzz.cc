@@ -38,11 +38,13 @@ void use(const std::string& path, std::map<std::string, ParamValue> arguments) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TemporaryFolder folder;
+  const std::string far = "memory://none";  // where no file is looked for at open
   for (const char* name : {"list.txt", "list.csv"}) {
     const std::string path =
         folder.write(name, std::string_view(reinterpret_cast<const char*>(data), size));
     use(path, {});
-    use(path, {{"classes", std::vector<std::string>{"cat", "dog", "7"}}});
+    use(path, {{"root", far}});
+    use(path, {{"root", far}, {"classes", std::vector<std::string>{"cat", "dog", "7"}}});
   }
   return 0;
 }

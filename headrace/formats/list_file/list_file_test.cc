@@ -16,6 +16,11 @@ using Labels = std::vector<int64_t>;
 
 class ListFile : public testing::Test {
  protected:
+  ListFile() {  // a list of which no file is there is refused
+    for (const std::string name : {"a.jpg", "1.jpg", "0.png", "a, b.jpg", "my cat.jpg", "photo"}) {
+      for (const std::string at : {"", "lists/", "elsewhere/"}) folder.write(at + name, "");
+    }
+  }
   SourcePtr open(std::string_view text, const std::string& name = "lists/train.txt",
                  const std::map<std::string, ParamValue>& arguments = {}) const {
     return open_source(folder.write(name, text), arguments);
@@ -178,6 +183,7 @@ TEST_F(ListFile, BinaryFilesAndPlainTextAreNotTakenForLists) {
 TEST_F(ListFile, MutatedListsAreReadOrRefused) {
   const std::string good = "# list\nimage,label\n\"a, b.jpg\",cat\nc.jpg,\"dog\"\n\nd.jpg,ant\n";
   const std::string_view marks = std::string_view("\0\n\r\t ,\"#x.\xFF", 11);
+  const std::map<std::string, ParamValue> far = {{"root", std::string("memory://none")}};
   Draws draws(1, 2, 3, 4);
   for (int i = 0; i < 3000; ++i) {
     std::string bad = good;
@@ -187,7 +193,7 @@ TEST_F(ListFile, MutatedListsAreReadOrRefused) {
       bad[at] = marks[draws.below(int64_t(marks.size()))];
     }
     try {
-      const SourcePtr source = open(bad, draws.coin(0.5) ? "l.csv" : "l.txt");
+      const SourcePtr source = open(bad, draws.coin(0.5) ? "l.csv" : "l.txt", far);
       EXPECT_GT(source->size(), 0);
       for (int64_t r = 0; r < source->size(); ++r) EXPECT_FALSE(source->key(r).empty());
     } catch (const Exception& exception) {

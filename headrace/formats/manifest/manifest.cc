@@ -167,15 +167,16 @@ bool is_manifest(const std::string& path) {
 
 // The column of ids, where no column has paths: its first values are files in `folder`, but for
 // their suffix. Nothing where there is none.
-std::optional<std::string> column_of_ids(const std::string& path, const std::string& folder,
-                                         const ManifestTable& table) {
+std::optional<std::string> column_of_ids(const FileTable& files, const ManifestTable& table) {
   for (const ManifestColumn& column : table.columns) {
     if (column.values.size() > 0 && has_media_suffix(column.values[0])) return {};
   }
   for (const ManifestColumn& column : table.columns) {
     if (!is_heading_of_files(column.name)) continue;
-    if (has_picture_suffix("x" + suffix_of_records(path, folder, column.values)))
-      return column.name;
+    const NameList& ids = column.values;
+    const auto suffix = suffix_of_records(
+        files, ids.size(), [&](int64_t i) { return std::string(ids[i]); }, Missing::kAllowed);
+    if (suffix && has_picture_suffix("x" + *suffix)) return column.name;
   }
   return {};
 }
@@ -202,11 +203,14 @@ SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
                             ? read_json_lines(*file, options.fill_missing, progress)
                             : read_csv(*file, progress);
   const std::string folder = folder_of_paths(path, arguments);
-  if (!options.image) options.image = column_of_ids(path, folder, table);
+  const FileTable files{.name = path, .folder = folder};
+  if (!options.image) options.image = column_of_ids(files, table);
   const auto size = static_cast<int64_t>(table.lines.size());
   std::vector<ManifestField> fields = fields_of(std::move(table), std::move(options), *file);
   for (ManifestField& field : fields) {
-    if (field.form == Form::kFile) field.suffix = suffix_of_records(path, folder, field.names);
+    if (field.form != Form::kFile) continue;
+    const auto name_at = [&](int64_t i) { return std::string(field.names[i]); };
+    field.suffix = *suffix_of_records(files, size, name_at);
   }
   return std::make_shared<ManifestSource>(path, folder, std::move(fields), size);
 }

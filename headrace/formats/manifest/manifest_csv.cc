@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/manifest/manifest_lines.h"
@@ -186,6 +188,25 @@ class CsvReader {
   ManifestTable table_;
 };
 
+// Of text that describes an image: no class.
+constexpr std::array<std::string_view, 7> kTextHeadings = {
+    "caption", "captions", "text", "sentence", "transcript", "prompt", "description"};
+
+// The first line, without its end; the text goes on after it.
+std::string taken_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string line(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
+}
+
+bool is_fraction(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && text.find('.') != text.npos;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && (std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '-');
 }
@@ -202,16 +223,21 @@ bool is_utf16(std::string_view head) {
 
 bool looks_like_csv_manifest(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
-  std::string line(head.substr(0, head.find('\n')));
-  if (line.ends_with('\r')) line.pop_back();
+  std::string line = taken_line(head);
+  const char delimiter = delimiter_of(line);
   std::vector<std::string_view> cells;
-  if (split_record(line.data(), line.data() + line.size(), delimiter_of(line), cells)) return false;
+  if (split_record(line.data(), line.data() + line.size(), delimiter, cells)) return false;
   for (size_t i = 0; i < cells.size(); ++i) {
     const std::string_view cell = cells[i];
     if (cell.empty() && i == 0) continue;  // see kIndexOfPandas
     if (cell.empty() || is_number(cell) || has_media_suffix(cell) || cell[0] == '#') return false;
   }
-  return cells.size() > 2;
+  if (cells.size() != 2) return cells.size() > 2;
+  const std::string heading = lower_case(cells[1]);
+  if (std::ranges::find(kTextHeadings, heading) != kTextHeadings.end()) return true;
+  std::string record = taken_line(head);
+  if (split_record(record.data(), record.data() + record.size(), delimiter, cells)) return false;
+  return cells.size() == 2 && (has_media_suffix(cells[1]) || is_fraction(cells[1]));
 }
 
 }  // namespace headrace

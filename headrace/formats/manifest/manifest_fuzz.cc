@@ -15,8 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       folder.write("m.csv", std::string_view(reinterpret_cast<const char*>(data), size));
   for (const char* missing : {"refuse", "fill"}) {
     try {
-      const SourcePtr source = open_source(
-          path, {{"format", std::string("manifest")}, {"missing", std::string(missing)}});
+      const SourcePtr source =
+          open_source(path, {{"format", std::string("manifest")},
+                             {"missing", std::string(missing)},
+                             {"root", std::string("memory://none")}});  // no file is looked for
       std::vector<bool> wanted;
       for (const Field& field : source->schema()) wanted.push_back(!field.encoded);
       std::vector<RecordData> out(1);

@@ -47,8 +47,8 @@ ManifestTable read_json_lines(const File& file, bool allow_missing, const Progre
 // By its byte order mark.
 bool is_utf16(std::string_view head);
 
-// Whether the beginning of a file is that of a CSV with a header of several columns, none of
-// which is just a path and a label.
+// Whether the beginning of a file is that of a CSV with a header of three columns or more, or of
+// two of which the second is no label: paths of masks, fractions, captions.
 bool looks_like_csv_manifest(std::string_view head);
 
 }  // namespace headrace

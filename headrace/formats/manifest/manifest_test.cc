@@ -16,6 +16,12 @@ using Integers = std::vector<int64_t>;
 
 class Manifest : public testing::Test {
  protected:
+  Manifest() {  // a manifest of which no file is there is refused
+    for (const std::string name :
+         {"a.jpg", "1.jpg", "a.png", "a.tif", "a.wav", "a.mp4", "x;1.jpg", "x/1"})
+      folder.write("sets/" + name, "");
+    folder.write("other/a.jpg", "");
+  }
   SourcePtr open(std::string_view text, const Given& given = {},
                  const std::string& name = "sets/train.csv") const {
     return open_source(folder.write(name, text), given);
@@ -126,10 +132,10 @@ TEST_F(Manifest, ColumnsCanBeNamed) {
   const std::string text = "where,species,count,id\nx/1,owl,4,77\nx/2,owl,5,78\n";
   const SourcePtr source = open(text, {{"image", std::string("where")},
                                        {"label", std::string("species")},
-                                       {"root", std::string("/data")}});
+                                       {"root", folder / "sets"}});
   EXPECT_EQ(fields(*source), (Names{"image", "label", "count", "id_"}));
-  EXPECT_EQ(source->key(1), "/data/x/2");
-  EXPECT_EQ(source->root(), "/data/");
+  EXPECT_EQ(source->key(1), folder / "sets/x/2");
+  EXPECT_EQ(source->root(), folder / "sets/");
   EXPECT_EQ(source->classes(), (Names{"owl"}));
   EXPECT_EQ(source->integer_column("id_"), (Integers{77, 78}));
 }

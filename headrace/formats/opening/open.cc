@@ -91,16 +91,21 @@ const FormatRecord& format_of(const std::string& path) {
     general = format;
   }
   if (general) return *general;
-  raise(kNotRecognized, "no format recognizes \"" + path + "\"",
-        has_picture_suffix(path)
-            ? "it is one picture: open its folder, or hr.records(image=[\"" + path + "\"])"
-        : has_video_suffix(path)
-            ? "it is one video: open its folder, or hr.records(video=[\"" + path + "\"])"
-        : has_sound_suffix(path)
-            ? "it is one sound: open its folder, or hr.records(audio=[\"" + path + "\"])"
-        : has_suffix(path, ".yaml") || has_suffix(path, ".yml")
-            ? "of YOLO: " + yolo_advice()
-            : "`headrace formats` lists what can be opened; format= names one");
+  raise(
+      kNotRecognized, "no format recognizes \"" + path + "\"",
+      has_picture_suffix(path)
+          ? "it is one picture: open its folder, or hr.records(image=[\"" + path + "\"])"
+      : has_video_suffix(path)
+          ? "it is one video: open its folder, or hr.records(video=[\"" + path + "\"])"
+      : has_sound_suffix(path)
+          ? "it is one sound: open its folder, or hr.records(audio=[\"" + path + "\"])"
+      : has_suffix(path, ".yaml") || has_suffix(path, ".yml") ? "of YOLO: " + yolo_advice()
+      : has_suffix(path, ".xml")                              ? voc_advice()
+      : has_suffix(path, ".txt") || has_suffix(path, ".lst")
+          ? "a list has a path in each line; of ids: hr.records(image=[f\"FOLDER/{id}.jpg\" for id "
+            "in open(\"" +
+                path + "\").read().split()])"
+          : "`headrace formats` lists what can be opened; format= names one");
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ TEST(Open, WhatNoFormatKnowsIsRefused) {
 
 TEST(Open, AFormatCanBeNamed) {
   TemporaryFolder data;
+  data.write("a.jpg", "");
   const std::string list = data.write("mylist", "a.jpg 1\nb.jpg 2\n");
   EXPECT_EQ(error_of([&] { open_source(list); }).code->id, "HR0401");
   EXPECT_EQ(open_source(list, {{"format", std::string("list")}})->size(), 2);

@@ -46,8 +46,14 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
     return Source(_core.with_evident_kinds(columns.source(), said))
 
 
-def add_column(columns: _core.ColumnList, name: str, values: Any, said: str = "") -> None:
-    """Adds a column of paths, strings or numbers; said: its kind, where it is given."""
+def add_column(
+    columns: _core.ColumnList, name: str, values: Any, said: str = "", root: str | None = None
+) -> None:
+    """Adds a column of paths, strings or numbers.
+
+    said: its kind, where it is given. root: the folder of a table's paths, of which some must be
+    files (ConfigError HR1402).
+    """
     if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
         raise NOT_A_COLUMN.error(
             f"{name} is a {type(values).__name__}, which has no len() and [i]",
@@ -64,6 +70,9 @@ def add_column(columns: _core.ColumnList, name: str, values: Any, said: str = ""
     if said in ("text", "label") or (not said and name == "label"):
         columns.add_texts(name, strings, said or None)
     elif said in MEDIA_KINDS or (not said and _are_files(name, first, strings)):
+        if root is not None:
+            suffix = _core.suffix_of_files(strings, root) or ""
+            strings = [os.path.join(root, path) + suffix for path in strings]
         columns.add_paths(name, strings)
     else:
         columns.add_texts(name, strings)

@@ -58,8 +58,16 @@ def open(
         return Source(engine, os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         return _open_dataset(path, kinds, params)
-    if (table := table_in_memory(path, kinds)) is not None:
+    of_objects = not params.keys().isdisjoint(("shapes", "labels"))  # values, not columns
+    table = table_in_memory(path, kinds, names=params.get("names", ()), root=params.get("root", ""))
+    if table is not None and not of_objects:
+        params.pop("names", None)
         return source_of_table(table, kinds=kinds, **params)
+    if isinstance(path, Mapping) and 0 not in path:
+        raise NOT_A_SOURCE.error(
+            f"a {type(path).__name__} whose values are no columns",
+            hint='hr.open({"image": [...], "label": [...]}), a list for each field',
+        )
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
         from headrace.sources.objects import source_from_object
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that a program has in memory: a DataFrame, a dictionary of columns, pairs of path and
-label. Their columns are read by the engine, as those of a manifest are, not by Python.
+"""Tables that a program has in memory: a DataFrame, a dictionary of columns, tuples of path, label
+and more. Their columns are read by the engine, as those of a manifest are, not by Python.
 
 >>> table_in_memory([("a/1.jpg", "cat"), ("b/2.jpg", "dog")])
 {'image': ['a/1.jpg', 'b/2.jpg'], 'label': ['cat', 'dog']}
+>>> table_in_memory([("1.jpg", 3, 0.5)], names=("image", "label", "weight"))
+{'image': ['1.jpg'], 'label': [3], 'weight': [0.5]}
 """
 
 from __future__ import annotations
@@ -11,28 +13,38 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from headrace import _core
 from headrace.sources.columns import NOT_A_COLUMN, add_column
 from headrace.sources.media_paths import is_media_path, kind_by_suffix
 from headrace.sources.source import Source, listed_kinds
+from headrace.sources.values import named_values
 
 _LABEL_HEADINGS = ("label", "labels", "class", "target", "category")  # as a manifest's
 
 
-def table_in_memory(value: Any, kinds: Mapping[str, str] | None = None) -> dict[str, Any] | None:
-    """Columns by name; None of what is no table."""
+def table_in_memory(
+    value: Any,
+    kinds: Mapping[str, str] | None = None,
+    *,
+    names: Sequence[str] = (),
+    root: str | os.PathLike[str] = "",
+) -> dict[str, Any] | None:
+    """Columns by name; None of what is no table. names: of the values of tuples."""
     if type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(
         value, "columns"
     ):
-        return _named_as_in_a_manifest({str(name): value[name] for name in value.columns})
+        return _named_as_in_a_manifest({str(name): value[name] for name in value.columns}, root)
     if isinstance(value, Mapping):
         columns = all(isinstance(name, str) and _is_column(c) for name, c in value.items())
-        return dict(value) if value and columns else None
-    if isinstance(value, (list, tuple)) and not kinds and _are_pairs(value):
-        paths, labels = zip(*value, strict=True)
-        return {kind_by_suffix(paths[0]) or "image": list(paths), "label": list(labels)}
+        if value and columns:
+            return dict(value)
+        value = list(value.items())  # {path: label}
+    if isinstance(value, (list, tuple)) and not kinds and _are_tuples(value):
+        named = names or _names_of(value[0])
+        return dict(zip(named, map(list, zip(*value, strict=True)), strict=True))
     return None
 
 
@@ -55,12 +67,10 @@ def source_of_table(
     said = listed_kinds(kinds)
     columns = _core.ColumnList()
     for name, values in table.items():
-        if root and len(values) and is_media_path(first_of(values)):
-            values = [os.path.join(root, value) for value in values]
         if name == "label" and classes:
             _add_labels(columns, list(values), list(classes))
         else:
-            add_column(columns, name, values, (kinds or {}).get(name, ""))
+            add_column(columns, name, values, (kinds or {}).get(name, ""), os.fspath(root))
     return Source(_core.with_evident_kinds(columns.source(), said))
 
 
@@ -82,29 +92,60 @@ def _add_labels(columns: _core.ColumnList, labels: list[Any], classes: list[str]
     columns.add_array("label", array, array, classes)
 
 
-def _are_pairs(values: Sequence[Any]) -> bool:
-    """Whether each value is a path and what may be its label."""
+def _are_tuples(values: Sequence[Any]) -> bool:
+    """Whether each value is a path, then what may be its label, then other values."""
     return bool(values) and all(
         isinstance(value, (list, tuple))
         and not hasattr(value, "_fields")
-        and len(value) == 2
-        and isinstance(value[0], (str, os.PathLike))
+        and len(value) == len(values[0]) > 1
         and is_media_path(value[0])
-        and isinstance(value[1], (str, int))
+        and isinstance(value[1], (str, os.PathLike, int))
+        and all(isinstance(each, (str, os.PathLike, int, float)) for each in value[2:])
         for value in values
     )
 
 
-def _named_as_in_a_manifest(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The first column of paths is the image, one with a heading of labels the label."""
+def _names_of(record: Sequence[Any]) -> list[str]:
+    """image, label, and for further values the names of a Python record's."""
+    path, label, *others = record
+    if is_media_path(label):
+        raise NOT_A_COLUMN.error(
+            f"record 0 has two paths, {os.fspath(path)!r} and {os.fspath(label)!r}",
+            hint='names=("image", "mask"), one for each value; or hr.records(image=[...], '
+            "mask=[...])",
+        )
+    first = Path(os.fspath(path))  # so that the path is not taken for text
+    return list(named_values((first, 0, *others)))
+
+
+def _column_of_ids(table: Mapping[str, Any], root: str | os.PathLike[str]) -> str:
+    """The column whose values are files of the folder, but for their suffix; empty: none."""
+    for heading, values in table.items():
+        if not _core.is_heading_of_files(heading) or not isinstance(first_of(values), (str, int)):
+            continue
+        ids = [str(value) for value in values]
+        if is_media_path(f"x{_core.suffix_of_files(ids, os.fspath(root), required=False)}"):
+            return heading
+    return ""
+
+
+def _named_as_in_a_manifest(
+    table: Mapping[str, Any], root: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """The first column of paths, else one of ids, is the image, one with a heading of labels the
+    label."""
     out: dict[str, Any] = {}
+    paths = any(is_media_path(first_of(values)) for values in table.values())
+    ids = "" if paths else _column_of_ids(table, root)
     for heading, values in table.items():
         first = first_of(values)
         lower = heading.lower()
         name = re.sub(r"\W+", "_", heading)
         if name in ("id", "key", "valid"):
             name += "_"  # every source has those
-        if is_media_path(first):
+        if heading == ids:
+            name, values = "image", [str(value) for value in values]
+        elif is_media_path(first):
             kind = "mask" if "mask" in lower else kind_by_suffix(first)
             if kind not in out and kind not in table:
                 name = kind
