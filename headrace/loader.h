@@ -94,12 +94,28 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 
+struct DeliveredCounts {  // as LoaderStats has them
+  int64_t batches = 0, records = 0, warnings = 0;
+  PictureRemarks remarks;
+
+  DeliveredCounts& operator+=(const DeliveredCounts& more) {
+    batches += more.batches;
+    records += more.records;
+    warnings += more.warnings;
+    remarks += more.remarks;
+    return *this;
+  }
+  DeliveredCounts operator-(const DeliveredCounts& less) const {
+    return {batches - less.batches, records - less.records, warnings - less.warnings,
+            remarks - less.remarks};
+  }
+};
+
 // Where a loader stands, and what it has counted by then: for go_back().
 struct LoaderMark {
   LoaderState state;
-  int64_t batches = 0, records = 0, warnings = 0;
-  PictureRemarks remarks;
-  std::optional<int64_t> repaired_before;  // when the iteration that is under way began
+  DeliveredCounts counts;
+  std::optional<int64_t> repaired_before;  // images, when the iteration that is under way began
 };
 
 struct RowIndexStats {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/mutex.h"
 #include "headrace/executor/caught_error.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/coded_share.h"
@@ -211,14 +210,13 @@ class Loader::Impl {
   }
 
   void begin(const Interrupted& interrupted) {
-    const ConsumerPosition::Place at = position_.place();
+    const Position::Place at = position_.place();
     ask_for_order(at.epoch);
     last_next_ = now();
     settle(interrupted);
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
-    repaired_before_ =
-        std::exchange(goes_on_from_, std::nullopt).value_or(counted().remarks.repaired);
+    position_.begin_iteration(made());
     started_ = true;
   }
 
@@ -253,7 +251,7 @@ class Loader::Impl {
 
   // Once: boxes, and what a network learns of up and down, depend on it.
   void say_ignored_orientations(const Interrupted& interrupted) {
-    if (said_orientation_ || !options().warn || counted().remarks.exif_ignored == 0) return;
+    if (said_orientation_ || !options().warn || delivered().remarks.exif_ignored == 0) return;
     said_orientation_ = true;
     try {
       options().warn(
@@ -268,13 +266,12 @@ class Loader::Impl {
 
   // What is worth a word goes with the end of the epoch.
   void end_epoch(const Interrupted& interrupted) {
-    const ConsumerPosition::Place at = position_.place();
+    const Position::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    const int64_t before = std::exchange(repaired_before_, counted().remarks.repaired);
-    const int64_t its = repaired_before_ - before;
+    const int64_t its = position_.take_repaired(made());
     if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
       options().warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
                      std::to_string(at.epoch) +
@@ -284,7 +281,7 @@ class Loader::Impl {
     set_epoch(at.epoch + 1, interrupted);
   }
 
-  Error nothing_left(const ConsumerPosition::Place& at) const {
+  Error nothing_left(const Position::Place& at) const {
     Error error{.code = &kNothingLeft,
                 .what = "all " + std::to_string(at.bad_records) + " records of epoch " +
                         std::to_string(at.epoch) + " are bad, and on_error=\"skip\" left them out",
@@ -312,7 +309,7 @@ class Loader::Impl {
     position_.begin_epoch(epoch);
   }
   void restart(const Interrupted& interrupted) {
-    const ConsumerPosition::Place at = position_.place();
+    const Position::Place at = position_.place();
     set_epoch(at.batch > 0 ? at.epoch + 1 : at.epoch, interrupted);
   }
   void load_state(const LoaderState& state, const Interrupted& interrupted) {
@@ -322,31 +319,15 @@ class Loader::Impl {
     position_.load(state);
   }
 
-  // Of the maker's counts, without what was made for nothing.
-  struct Counted {
-    int64_t batches = 0, records = 0, warnings = 0;
-    PictureRemarks remarks;
-  };
-  Counted counted() const {
+  DeliveredCounts made() const {
     const MakerStats made = maker_->stats();
-    MutexLock lock(mutex_);
-    return {made.batches - in_vain_.batches, made.records - in_vain_.records,
-            made.warnings - in_vain_.warnings, made.remarks - in_vain_.remarks};
+    return {made.batches, made.records, made.warnings, made.remarks};
   }
-  LoaderMark mark() const {
-    const Counted now = counted();
-    return {state(),      now.batches, now.records,
-            now.warnings, now.remarks, started_ ? std::optional(repaired_before_) : std::nullopt};
-  }
+  DeliveredCounts delivered() const { return position_.delivered(made()); }
+  LoaderMark mark() const { return position_.mark(made()); }
   void go_back(const LoaderMark& mark) {
     load_state(mark.state, {});
-    goes_on_from_ = mark.repaired_before;
-    const Counted now = counted();
-    MutexLock lock(mutex_);
-    in_vain_.batches += now.batches - mark.batches;
-    in_vain_.records += now.records - mark.records;
-    in_vain_.warnings += now.warnings - mark.warnings;
-    in_vain_.remarks += now.remarks - mark.remarks;
+    position_.go_back(mark, made());
   }
 
   Batch make(int64_t epoch, int64_t index) {
@@ -374,7 +355,7 @@ class Loader::Impl {
     out.memory_limit = options().memory_limit;
     out.bad_records = bad_records_.total();
     out.wall_seconds = wall_seconds_;
-    const Counted own = counted();
+    const DeliveredCounts own = delivered();
     out.batches = own.batches;
     out.records = own.records;
     out.warnings = own.warnings;
@@ -444,12 +425,8 @@ class Loader::Impl {
   const BatchLayout layout_;
   BadRecords bad_records_;
   const std::unique_ptr<BatchMaker> maker_;
-  ConsumerPosition position_;
+  Position position_;
   bool said_orientation_ = false;
-  int64_t repaired_before_ = 0;          // pictures, when the iteration began
-  std::optional<int64_t> goes_on_from_;  // the same, of one that goes back and on
-  mutable Mutex mutex_;
-  Counted in_vain_ GUARDED_BY(mutex_);
   bool settled_ = false;
   // stats() and rest() are called by other threads, too.
   std::atomic<bool> started_ = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -14,22 +15,25 @@ const ErrorCode kOtherState{
 
 }  // namespace
 
-ConsumerPosition::ConsumerPosition(uint64_t seed, const BatchLayout& layout, int world_size,
-                                   uint64_t fingerprint)
+Position::Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint)
     : layout_(layout), world_size_(world_size), fingerprint_(fingerprint), seed_(seed) {}
 
-ConsumerPosition::Place ConsumerPosition::place() const {
+Position::Place Position::place() const {
   MutexLock lock(mutex_);
   return place_;
 }
 
-uint64_t ConsumerPosition::seed() const {
+uint64_t Position::seed() const {
   MutexLock lock(mutex_);
   return seed_;
 }
 
-LoaderState ConsumerPosition::state() const {
+LoaderState Position::state() const {
   MutexLock lock(mutex_);
+  return state_now();
+}
+
+LoaderState Position::state_now() const {
   return {.seed = seed_,
           .epoch = place_.epoch,
           .batch = place_.batch,
@@ -39,32 +43,67 @@ LoaderState ConsumerPosition::state() const {
           .fingerprint = fingerprint_};
 }
 
-void ConsumerPosition::remember() {
+// The iteration that was under way is over.
+void Position::move_to(const Place& place) {
+  place_ = place;
+  repaired_before_.reset();
+}
+
+void Position::remember() {
   MutexLock lock(mutex_);
   before_ = place_;
 }
 
-void ConsumerPosition::take_back() {
+void Position::take_back() {
   MutexLock lock(mutex_);
-  place_ = before_;
+  move_to(before_);
 }
 
-void ConsumerPosition::receive(const Batch& batch, int64_t bad_records) {
+void Position::receive(const Batch& batch, int64_t bad_records) {
   MutexLock lock(mutex_);
   place_ = {batch.epoch, batch.index + 1, bad_records, place_.received || batch.size > 0};
 }
 
-void ConsumerPosition::fail(int64_t bad_records) {
+void Position::fail(int64_t bad_records) {
   MutexLock lock(mutex_);
-  place_.bad_records = std::min(place_.bad_records, bad_records);
+  Place place = place_;
+  place.bad_records = std::min(place.bad_records, bad_records);
+  move_to(place);
 }
 
-void ConsumerPosition::begin_epoch(int64_t epoch) {
+void Position::begin_epoch(int64_t epoch) {
   MutexLock lock(mutex_);
-  place_ = {.epoch = epoch};
+  move_to({.epoch = epoch});
 }
 
-void ConsumerPosition::check(const LoaderState& state) const {
+DeliveredCounts Position::delivered(const DeliveredCounts& made) const {
+  MutexLock lock(mutex_);
+  return made - in_vain_;
+}
+
+void Position::begin_iteration(const DeliveredCounts& made) {
+  MutexLock lock(mutex_);
+  if (!repaired_before_) repaired_before_ = (made - in_vain_).remarks.repaired;
+}
+
+int64_t Position::take_repaired(const DeliveredCounts& made) {
+  MutexLock lock(mutex_);
+  const int64_t repaired = (made - in_vain_).remarks.repaired;
+  return repaired - std::exchange(repaired_before_, repaired).value_or(repaired);
+}
+
+LoaderMark Position::mark(const DeliveredCounts& made) const {
+  MutexLock lock(mutex_);
+  return {state_now(), made - in_vain_, repaired_before_};
+}
+
+void Position::go_back(const LoaderMark& mark, const DeliveredCounts& made) {
+  MutexLock lock(mutex_);
+  in_vain_ += made - in_vain_ - mark.counts;
+  repaired_before_ = mark.repaired_before;
+}
+
+void Position::check(const LoaderState& state) const {
   const auto number = [](int64_t value) { return std::to_string(value); };
   if (state.global_batch != layout_.global_batch()) {
     raise(kOtherState,
@@ -89,10 +128,10 @@ void ConsumerPosition::check(const LoaderState& state) const {
   }
 }
 
-void ConsumerPosition::load(const LoaderState& state) {
+void Position::load(const LoaderState& state) {
   MutexLock lock(mutex_);
   seed_ = state.seed;
-  place_ = {state.epoch, state.batch, state.bad_records, state.batch > 0};
+  move_to({state.epoch, state.batch, state.bad_records, state.batch > 0});
 }
 
 }  // namespace headrace

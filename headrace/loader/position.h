@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a loader's consumer stands: what it received of which epoch, and the states that say so.
+// Where a loader's consumer stands: what it received of which epoch, what counts as delivered by
+// then, and the states that say so. Its maker may be ahead, and some of what it makes is made in
+// vain: this is the one place that knows the difference.
 // Moved by one thread, asked by any.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "headrace/base/mutex.h"
 #include "headrace/loader.h"
 
 namespace headrace {
 
-class ConsumerPosition {
+class Position {
  public:
   // What comes next; of the epoch up to there, the bad records, and whether there was a good one.
   struct Place {
@@ -19,7 +22,7 @@ class ConsumerPosition {
   };
 
   // fingerprint: of what decides which record stands where.
-  ConsumerPosition(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint);
+  Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint);
 
   Place place() const EXCLUDES_LOCK(mutex_);
   uint64_t seed() const EXCLUDES_LOCK(mutex_);
@@ -34,18 +37,35 @@ class ConsumerPosition {
   void fail(int64_t bad_records) EXCLUDES_LOCK(mutex_);
   void begin_epoch(int64_t epoch) EXCLUDES_LOCK(mutex_);
 
+  // Of all that the maker has made, what is not in vain.
+  DeliveredCounts delivered(const DeliveredCounts& made) const EXCLUDES_LOCK(mutex_);
+  // An iteration begins, or the one that is under way is taken up again.
+  void begin_iteration(const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
+  // It has ended: the images that were repaired in it, once.
+  int64_t take_repaired(const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
+  LoaderMark mark(const DeliveredCounts& made) const EXCLUDES_LOCK(mutex_);
+  // What was delivered after the mark was in vain, and is made again, in the same iteration.
+  // REQUIRES: its state is loaded.
+  void go_back(const LoaderMark& mark, const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
+
   // Throws Exception HR0711 where it is a state of other records, another order or batches.
   void check(const LoaderState& state) const;
   // REQUIRES: checked.
   void load(const LoaderState& state) EXCLUDES_LOCK(mutex_);
 
  private:
+  LoaderState state_now() const REQUIRES_LOCK(mutex_);
+  void move_to(const Place& place) REQUIRES_LOCK(mutex_);
+
   const BatchLayout layout_;
   const int world_size_;
   const uint64_t fingerprint_;
   mutable Mutex mutex_;
   uint64_t seed_ GUARDED_BY(mutex_);
   Place place_ GUARDED_BY(mutex_), before_ GUARDED_BY(mutex_);
+  DeliveredCounts in_vain_ GUARDED_BY(mutex_);
+  // Images by the begin of the iteration that is under way; none where none is.
+  std::optional<int64_t> repaired_before_ GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

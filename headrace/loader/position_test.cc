@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kRecords = 40, kRows = 10;
 
-ConsumerPosition make_position() {
+Position make_position() {
   return {/*seed=*/5, BatchLayout(kRecords, kRows, 0, 1, LastBatch::kKeep), 1, /*fingerprint=*/77};
 }
 
@@ -20,8 +20,8 @@ Batch batch_of(int64_t epoch, int64_t index, int64_t size = kRows) {
   return batch;
 }
 
-TEST(ConsumerPositionTest, CountsWhatWasReceivedAndWhatWasTakenBackNot) {
-  ConsumerPosition position = make_position();
+TEST(PositionTest, CountsWhatWasReceivedAndWhatWasTakenBackNot) {
+  Position position = make_position();
   position.begin_epoch(3);
   position.remember();
   position.receive(batch_of(3, 0), /*bad_records=*/1);
@@ -35,8 +35,8 @@ TEST(ConsumerPositionTest, CountsWhatWasReceivedAndWhatWasTakenBackNot) {
   EXPECT_EQ(position.state().epoch, 3);
 }
 
-TEST(ConsumerPositionTest, AnEpochWithoutAGoodRecordHasReceivedNothing) {
-  ConsumerPosition position = make_position();
+TEST(PositionTest, AnEpochWithoutAGoodRecordHasReceivedNothing) {
+  Position position = make_position();
   position.receive(batch_of(0, 0, /*size=*/0), kRows);
   EXPECT_FALSE(position.place().received);
   position.receive(batch_of(0, 1), kRows);
@@ -45,8 +45,8 @@ TEST(ConsumerPositionTest, AnEpochWithoutAGoodRecordHasReceivedNothing) {
   EXPECT_FALSE(position.place().received);
 }
 
-TEST(ConsumerPositionTest, AStateLeadsAnotherToTheSamePlace) {
-  ConsumerPosition first = make_position(), second = make_position();
+TEST(PositionTest, AStateLeadsAnotherToTheSamePlace) {
+  Position first = make_position(), second = make_position();
   first.begin_epoch(2);
   first.receive(batch_of(2, 2), 6);
   LoaderState state = first.state();
@@ -59,8 +59,8 @@ TEST(ConsumerPositionTest, AStateLeadsAnotherToTheSamePlace) {
   EXPECT_EQ(second.seed(), 9);
 }
 
-TEST(ConsumerPositionTest, AStateOfSomethingElseIsRefused) {
-  const ConsumerPosition position = make_position();
+TEST(PositionTest, AStateOfSomethingElseIsRefused) {
+  const Position position = make_position();
   const auto refused = [&](auto change) {
     LoaderState state = position.state();
     change(state);
@@ -78,6 +78,30 @@ TEST(ConsumerPositionTest, AStateOfSomethingElseIsRefused) {
   EXPECT_TRUE(refused([](LoaderState& state) { state.batch = 5; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.epoch = -1; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.bad_records = -1; }));
+}
+
+// A device refuses the third batch; it and the one made after it come again.
+TEST(PositionTest, WhatIsMadeAgainIsCountedOnceAndTheIterationGoesOn) {
+  Position position = make_position();
+  const auto made = [](int64_t batches, int64_t repaired) {
+    return DeliveredCounts{batches, batches * kRows, 0, {.repaired = repaired}};
+  };
+  position.begin_iteration(made(8, 100));  // of epochs before
+  position.receive(batch_of(0, 0), 0);
+  position.receive(batch_of(0, 1), 0);
+  const LoaderMark mark = position.mark(made(10, 103));
+  position.receive(batch_of(0, 2), 0);
+  position.load(mark.state);
+  position.go_back(mark, made(12, 110));
+  EXPECT_EQ(position.place().batch, 2);
+  EXPECT_EQ(position.delivered(made(12, 110)).batches, 10);
+  position.begin_iteration(made(12, 110));
+  EXPECT_EQ(position.delivered(made(14, 117)).records, 12 * kRows);
+  EXPECT_EQ(position.take_repaired(made(14, 117)), 10) << "3 before and 7 after the mark";
+  EXPECT_EQ(position.take_repaired(made(14, 117)), 0) << "told once";
+  position.begin_epoch(1);
+  position.begin_iteration(made(14, 117));
+  EXPECT_EQ(position.take_repaired(made(18, 118)), 1);
 }
 
 }  // namespace
