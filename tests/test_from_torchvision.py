@@ -12,6 +12,7 @@ import migrated_classes as own
 import numpy as np
 import pytest
 from conftest import TORCHVISION_OPERATORS, files_of, label_of
+from headrace.migrate import originals
 from migrated_classes import assert_same_batches, translated
 from PIL import Image
 
@@ -195,11 +196,15 @@ def test_labels_that_were_changed_are_the_ones_delivered(pictures: Path) -> None
     assert labels.tolist() == [2 - label_of(path) for path in reversed(files_of(pictures))]
 
 
-def test_other_pixels_are_an_error_that_names_record_and_step(pictures: Path) -> None:
+def test_other_pixels_are_an_error_that_names_record_and_step(
+    pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     v1 = tv.transforms
-    recipe = v1.Compose([v1.Resize((8, 8)), own.Counting(), v1.ToTensor()])
+    recipe = v1.Compose([v1.Resize((8, 8)), own.Grow()])
+    real = originals.value_from_pixels
+    monkeypatch.setattr(originals, "value_from_pixels", lambda p, form: real(p[:, ::-1], form))
     dataloader = DataLoader(folder(pictures, recipe), batch_size=4)
-    with pytest.raises(hr.ConfigError, match="after Counting") as caught:
+    with pytest.raises(hr.ConfigError, match="after Grow") as caught:
         translated(dataloader)
     assert caught.value.code == "HR0835" and "image of record 0 differs" in str(caught.value)
     assert translated(dataloader, check=False).report.records_checked == 0

@@ -12,6 +12,7 @@ from headrace.arguments import one_of
 from headrace.loader import Loader
 from headrace.migrate import collate as collates
 from headrace.migrate.collated import Collated
+from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import REFUSED, Dataset
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.modules import name_of
@@ -24,6 +25,7 @@ from headrace.migrate.translations.registry import NoOperator, shown
 from headrace.sources import subset
 
 _TRIED = 8  # records
+_STATE = "its calls change it; state_dict() has nothing of it, so a resumed run begins without"
 
 
 class Batching:
@@ -126,6 +128,8 @@ class Batching:
         loader.collated = Collated(self.function, samples, self._copies, after)
         cost = self._cost(loader, dataset, steps) if check else ""
         copies = ", on copies of its records" if loader.collated.copies else ""
+        if state := loader.collated.state:
+            self._report.add(f"state of {self.name}", CHANGED, f"{state}: {_STATE}")
         became = NATIVE if self.how == "transpose" else PYTHON
         note = f"run on each finished batch of .torch(){copies}{cost}"
         self._report.add(self.name, became, note)
@@ -133,7 +137,7 @@ class Batching:
     def _sample(self) -> Any:
         """The dataset's own first record."""
         try:
-            with seeded(0):
+            with seeded(0, generators_in(self._dataset)):
                 record = self._dataset[0]
         except Exception as reason:
             raise NoSamples(f"record 0 of the dataset raised {reason!r}") from reason

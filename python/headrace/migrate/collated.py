@@ -16,11 +16,13 @@ from typing import Any
 from headrace.arguments import BAD_VALUE
 from headrace.loader.assembly import Assembly
 from headrace.loader.form import Form
+from headrace.migrate.generators import generators_in
 from headrace.migrate.look import child
 from headrace.migrate.modules import name_of
 from headrace.migrate.originals import seeded
 from headrace.migrate.rows import WrittenTo
 from headrace.migrate.samples import Fields, Samples
+from headrace.migrate.snapshot import Snapshot
 from headrace.per_record import Layout
 
 Function = Callable[[list[Any]], Any]
@@ -47,7 +49,9 @@ class Collated:
         self.function = function
         self.samples = samples
         self.copies = copies
+        self.state = ""  # a sentence on what its calls change
         self._after = after
+        self._generators = generators_in(function)
 
     def __call__(
         self,
@@ -58,7 +62,7 @@ class Collated:
     ) -> Any:
         """What it makes of a batch. place: seed, epoch, the batch's number, its first record."""
         fields = Fields(layout, values, self.copies)
-        with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63)):
+        with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63), self._generators):
             with fields.lent:  # which ends before anything else has the batch
                 batch = self.function(self.samples(fields))
             if device is not None:
@@ -67,7 +71,7 @@ class Collated:
 
     def tried(self, layout: Layout, values: Mapping[str, Any]) -> float:
         """Its seconds of CPU time per record. Sets ``copies`` where it changes its samples, or
-        gives something else for rows of a batch than for tensors of their own.
+        gives something else for rows of a batch than for tensors of their own, and ``state``.
 
         It is called in a forked child, so that an object of the user's, its counters and
         generators stay as they are; where that fails, as it does with a GPU's memory, on a copy.
@@ -75,17 +79,18 @@ class Collated:
         if child.can_fork():
             ended = child.run(lambda say: self._tried(layout, values), _LIMIT)
             if ended.value is not None:
-                self.copies, seconds = ended.value
+                self.copies, self.state, seconds = ended.value
                 return float(seconds)
         function = self.function
         try:
             self.function = copy.deepcopy(function)
-            self.copies, seconds = self._tried(layout, values)
+            self.copies, self.state, seconds = self._tried(layout, values)
         finally:
             self.function = function
         return seconds
 
-    def _tried(self, layout: Layout, values: Mapping[str, Any]) -> tuple[bool, float]:
+    def _tried(self, layout: Layout, values: Mapping[str, Any]) -> tuple[bool, str, float]:
+        held = Snapshot({name_of(self.function): lambda: self.function})
         count = len(self.samples(Fields(layout, values)))
         asked = self.copies
         self.copies = True
@@ -104,7 +109,7 @@ class Collated:
             begin = time.thread_time()
             self(layout, values, (0,))
             taken.append(time.thread_time() - begin)
-        return self.copies, min(taken) / count
+        return self.copies, held.change(), min(taken) / count
 
 
 class CollatedForm(Form):

@@ -13,6 +13,7 @@ import numpy as np
 from headrace import _core
 from headrace import transforms as T
 from headrace.migrate import coco, huggingface, voc
+from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import (
     REFUSED,
     Dataset,
@@ -278,13 +279,14 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
         note=str(reason),
         way=reason.way,
         keeps_state=reason.keeps_state,
+        options={"threads": 1} if reason.keeps_state else {},  # in the order of its records
         timed=steady,
     )
 
 
 def _probed(dataset: Any, numbers: Any, told: Told) -> tuple[Node, dict[str, tuple[Any, ...]]]:
     """How its records nest, and what their fields are."""
-    with seeded(0):
+    with seeded(0, generators_in(dataset)):
         node = node_of(dataset[int(numbers[0])])
     fetch = Fetch(dataset, node, steady=True)
     places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))

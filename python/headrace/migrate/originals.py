@@ -21,6 +21,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate import program
+from headrace.migrate.generators import generators_in, seed_all
 from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
 
@@ -28,11 +29,15 @@ Pixels = np.ndarray[Any, Any]
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Global generators as a function of ``seed`` inside, and as they were outside. One thread is
-    inside at a time."""
+def seeded(seed: int, more: Sequence[Any] = ()) -> Iterator[None]:
+    """Global generators, and more, as a function of ``seed`` inside, and as they were outside. One
+    thread is inside at a time."""
     with _seeding:
-        yield from _seeded(seed)
+        put_back = seed_all(more, seed)
+        try:
+            yield from _seeded(seed)
+        finally:
+            put_back()
 
 
 _seeding = threading.RLock()
@@ -106,6 +111,13 @@ class Timed:
 
     def __init__(self) -> None:
         self.times: list[float] = []  # seconds of this thread's CPU
+        self._generators: list[Any] | None = None
+
+    def seeded(self, seed: int) -> contextlib.AbstractContextManager[None]:
+        """The same for generators that it holds, too."""
+        if self._generators is None:
+            self._generators = generators_in(vars(self))
+        return seeded(seed, self._generators)
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
         return os.getpid(), vars(self), program.entries(vars(self))
@@ -141,7 +153,7 @@ class Originals(Timed):
         self.__name__ = "+".join(name_of(transform) for transform in self.transforms)
 
     def __call__(self, image: Pixels, rng: np.random.Generator) -> Any:
-        with self.timed(), seeded(0 if self.steady else int(rng.integers(1 << 63))):
+        with self.timed(), self.seeded(0 if self.steady else int(rng.integers(1 << 63))):
             return pixels_from_value(self.apply(value_from_pixels(image, self.form)))
 
     def apply(self, value: Any) -> Any:
@@ -160,7 +172,7 @@ class OnTarget(Timed):
         self.__name__ = name_of(transform)
 
     def __call__(self, label: Any, rng: np.random.Generator) -> Any:
-        with self.timed(), seeded(0 if self.steady else int(rng.integers(1 << 63))):
+        with self.timed(), self.seeded(0 if self.steady else int(rng.integers(1 << 63))):
             return pixels_from_value(self.transform(int(label)))
 
 
@@ -198,7 +210,7 @@ class Fetch(Timed):
             return self.fields(int(index), 0 if self.steady else int(rng.integers(1 << 63)))
 
     def fields(self, index: int, seed: int) -> dict[str, Any]:
-        with seeded(seed):
+        with self.seeded(seed):
             record = self.dataset[index]
         try:
             values = self.node.values(record)

@@ -12,6 +12,7 @@ import collections
 import dis
 import enum
 import functools
+import itertools
 import sys
 import types
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from headrace.migrate.modules import is_users, module_of
 
 Parts = dict[str, Any]
+_FEW = 64
 
 # Of the standard library, what holds values of the user's; all else of it is a thing by itself.
 _HOLDERS = (
@@ -95,6 +97,13 @@ def _version_of(database: Any) -> Any:
         return database.execute("PRAGMA data_version").fetchone()
     except Exception:
         return None
+
+
+def few_parts_of(value: Any) -> list[Any]:
+    """The same without names; of many entries the first ones."""
+    if isinstance(value, (dict, list, tuple, set, frozenset)) and len(value) > _FEW:
+        return list(itertools.islice(value.values() if isinstance(value, dict) else value, _FEW))
+    return list(parts_of(value).values())
 
 
 def is_namespace(value: Any) -> bool:

@@ -11,7 +11,7 @@ from headrace import transforms as T
 from headrace.migrate import dataset as datasets
 from headrace.migrate.known_dataset import REFUSED, Dataset, NoFormat
 from headrace.migrate.look import guards
-from headrace.migrate.originals import OnTarget, described, seeded, value_crossing
+from headrace.migrate.originals import OnTarget, described, value_crossing
 from headrace.migrate.transform_list import translate
 from headrace.migrate.translations.registry import (
     Form,
@@ -104,8 +104,10 @@ def _label_step(dataset: Dataset) -> Translated | None:
     if transform is None:
         return None
 
+    timed = OnTarget(transform, steady=True)
+
     def steadily(label: Any) -> Any:
-        with seeded(0):
+        with timed.seeded(0):
             return transform(label)
 
     given = steadily(dataset.raw(0)["label"])
@@ -118,7 +120,6 @@ def _label_step(dataset: Dataset) -> Translated | None:
         )
     if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
         returns = {"label": datasets.declared("label", [value])}
-    timed = OnTarget(transform, steady=True)
     return Translated(
         [f"target_transform {shown(transform)}"],
         [T.Python(OnTarget(transform), returns, fields="label")],

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace.migrate.held import are_values, entries_of, is_array, is_copied, is_value
 from headrace.migrate.modules import is_users, module_of
-from headrace.migrate.parts import counts, is_thing, names_in, parts_of
+from headrace.migrate.parts import counts, few_parts_of, is_thing, names_in
 
 _MOST = 100_000  # objects that are walked
 _BY_REFERENCE = (type, types.ModuleType, types.BuiltinFunctionType)
@@ -48,7 +48,7 @@ def entries(root: Any) -> list[Entry]:
             continue
         for entry in _entries_of(value):
             found[entry[:3]] = entry
-        waiting += parts_of(value).values()
+        waiting += few_parts_of(value)
     return list(filter(None, map(_sent, found.values())))
 
 

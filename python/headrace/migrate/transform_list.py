@@ -14,6 +14,7 @@ from typing import Any
 import headrace.migrate.translations  # noqa: F401  (registers them)
 from headrace import _core, library_steps
 from headrace import transforms as T
+from headrace.migrate.generators import generators_in
 from headrace.migrate.originals import (
     Originals,
     Pixels,
@@ -76,7 +77,7 @@ def _passed_through(transform: Any, form: Form) -> list[Any] | None:
 def _advance(form: Form, step: Translated, transform: Any) -> None:
     """Passes the probes on through the original, and makes the step where it is in Python."""
     before = copy.copy(form)
-    with seeded(0):
+    with seeded(0, generators_in(transform)):
         form.probes = [transform(value) for value in before.probes]
     value = image_of(form.probes[0])
     if isinstance(value, (list, tuple, dict)):
@@ -133,7 +134,7 @@ def _declared(before: list[Pixels], after: list[Pixels], fixed: bool) -> tuple[A
 
 def _steadily(originals: Originals) -> Callable[[Any], Any]:
     def call(value: Any) -> Any:
-        with seeded(0):
+        with originals.seeded(0):
             return originals.apply(value)
 
     return call

@@ -6,7 +6,6 @@ A record that is drawn once in a million calls shows in the state of a generator
 
 from __future__ import annotations
 
-import pickle
 import random
 import sys
 import types
@@ -15,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from headrace.migrate.generators import is_generator, state_of
 from headrace.migrate.look.marks import Mark
 from headrace.migrate.look.recorders import Stand
 
 State = dict[str, Any]
-_GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom")
-_BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _DEPTH, _MOST = 4, 64
+_GENERATOR = " (a generator)"
 
 
 def reader() -> Callable[[], State]:
@@ -58,7 +57,7 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
             return
         seen.add(id(value))
         if is_generator(value):
-            out[name] = state_of(value)
+            out[name + _GENERATOR] = state_of(value)
         elif isinstance(value, Stand):
             walk(name, value.own_real, depth + 1)
         elif kind is dict or isinstance(value, dict):
@@ -81,7 +80,7 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
     walk("self", dataset, 0)
     for namespace in homes:
         for key, value in list(namespace.items()):
-            if type(value).__name__ in _GENERATORS:
+            if is_generator(value):
                 walk(key, value, 0)
             elif type(value) in (int, float, bool, str) and not key.startswith("__"):
                 out[f"the global {key}"] = value
@@ -95,18 +94,7 @@ def changed(before: State, after: State) -> list[str]:
     return sorted(n for n in names if before.get(n, missing) != after.get(n, missing))
 
 
-def is_generator(value: Any) -> bool:
-    """Whether it is a generator of Python's, NumPy's or torch's."""
-    return type(value).__name__ in (*_GENERATORS, *_BITS)
-
-
-def state_of(generator: Any) -> Any:
-    """What it draws next is a function of."""
-    if hasattr(generator, "initial_seed"):  # torch's
-        return generator.get_state().numpy().tobytes()
-    try:
-        if hasattr(generator, "getstate"):
-            return generator.getstate()
-        return pickle.dumps(generator)
-    except Exception:
-        return id(generator)
+def drawn_from(before: State, after: State) -> str:
+    """ " from NAME" of a generator that is another one now."""
+    names = [name for name in changed(before, after) if name.endswith(_GENERATOR)]
+    return f" from {names[0].removesuffix(_GENERATOR)}" if names else ""

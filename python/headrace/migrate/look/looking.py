@@ -117,10 +117,11 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     try:
         calls.twice(count, say)
     finally:
-        if generators() != before[0]:
+        drawn = guards.drawn_from(before[1], guards.held(copy, spaces))
+        if drawn or generators() != before[0]:
             if DIFFERS in attempt.reason:  # that is why
                 attempt.reason = ""
-            raise attempt.leave("__getitem__ draws random numbers", _DRAW)
+            raise attempt.leave(f"__getitem__ draws random numbers{drawn}", _DRAW)
     changed = ", ".join(guards.changed(before[1], guards.held(copy, spaces))[:3])
     try:
         changed = changed or shared.change()

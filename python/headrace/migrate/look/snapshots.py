@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.migrate.look import guards
+from headrace.migrate.generators import is_generator, state_of
 from headrace.migrate.look.marks import Mark
 from headrace.migrate.modules import is_users
 
@@ -120,8 +120,8 @@ class Snapshot:
             yield from ((name, value.__self__), (name, value.__func__))
         elif isinstance(value, types.BuiltinFunctionType):
             yield name, value.__self__
-        elif guards.is_generator(value):
-            self._ask(name, functools.partial(guards.state_of, value))
+        elif is_generator(value):
+            self._ask(name, functools.partial(state_of, value))
         elif isinstance(value, np.ndarray):
             self._of_array(name, value)
         elif hasattr(kind, "_version") and hasattr(kind, "data_ptr"):

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generators that code of the user's holds: Python's, NumPy's and torch's.
+
+What they draw is made a function of seed, epoch and record as it is of the global ones, so that it
+repeats after a resume, and differs between worker processes, each of which has a copy of them.
+"""
+
+from __future__ import annotations
+
+import collections
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.migrate.held import are_values, entries_of, is_array, is_copied, is_value
+from headrace.migrate.parts import few_parts_of, is_thing
+
+_GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom")
+_BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_MOST = 20_000  # objects that are walked
+_APART = 0x9E3779B97F4A7C15  # between the seeds of two of them
+
+
+def is_generator(value: Any) -> bool:
+    """Whether it is a generator of Python's, NumPy's or torch's."""
+    return type(value).__name__ in (*_GENERATORS, *_BITS)
+
+
+def state_of(generator: Any) -> Any:
+    """What it draws next is a function of, in a form that can be compared."""
+    if hasattr(generator, "initial_seed"):  # torch's
+        return generator.get_state().numpy().tobytes()
+    try:
+        if hasattr(generator, "getstate"):
+            return generator.getstate()
+        return pickle.dumps(generator)
+    except Exception:
+        return id(generator)
+
+
+def generators_in(root: Any) -> list[Any]:
+    """Those that are reached from an object: attributes, closures, globals that its code names."""
+    found: list[Any] = []
+    seen = {id(found): found}
+    waiting = collections.deque([root])
+    while waiting and len(seen) < _MOST:
+        value = waiting.popleft()
+        if id(value) in seen or is_value(value) or is_array(value):
+            continue
+        if is_copied(value) and are_values(entries_of(value)):
+            continue
+        seen[id(value)] = value  # alive, so that no other has its id
+        if _methods_of(value) is not None:
+            found.append(value)
+        elif not is_thing(value):
+            waiting += few_parts_of(value)
+    return found
+
+
+def seed_all(generators: Sequence[Any], seed: int) -> Callable[[], None]:
+    """Seeds each of them, and gives what puts them back."""
+    undo = []
+    for number, generator in enumerate(generators, 1):
+        methods = _methods_of(generator)
+        assert methods is not None
+        get, put, begin = methods
+        undo.append((put, get()))
+        begin((seed + number * _APART) & ((1 << 63) - 1))
+
+    def put_back() -> None:
+        for put, state in undo:
+            put(state)
+
+    return put_back
+
+
+_Methods = tuple[Callable[[], Any], Callable[[Any], Any], Callable[[int], Any]]
+
+
+def _methods_of(value: Any) -> _Methods | None:
+    """What gives its state, puts it back, and seeds it; None for what has none."""
+    if not is_generator(value):
+        return None
+    if hasattr(value, "manual_seed"):  # torch's
+        return value.get_state, value.set_state, value.manual_seed
+    if hasattr(value, "set_state"):  # NumPy's RandomState
+        return value.get_state, value.set_state, lambda seed: value.seed(seed & 0xFFFFFFFF)
+    if type(value).__name__ == "Random":
+        return value.getstate, value.setstate, value.seed
+    bits = getattr(value, "bit_generator", value)
+    if not hasattr(bits, "state"):  # the system's
+        return None
+
+    def put(state: Any) -> None:
+        bits.state = state
+
+    return lambda: bits.state, put, lambda seed: put(type(bits)(seed).state)
