@@ -228,7 +228,7 @@ def available(args: argparse.Namespace) -> dict[PeerKind, str]:
 
 def demo_photos() -> Path:
     """The photos that the demo makes, made if they are not there."""
-    from headrace.demo.photos import make_photos
+    from headrace.insight.demo.photos import make_photos
 
     root = Path(__file__).parent.parent
     folder = root / "build" / "demo" / "photos"

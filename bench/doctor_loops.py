@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from headrace.doctor.stand_in import StandIn
+from headrace.insight.stand_in import StandIn
 from PIL import Image, ImageFilter
 
 import headrace as hr

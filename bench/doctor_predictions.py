@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.doctor.conclusion import case_of
-from headrace.doctor.examination import chosen, examine
-from headrace.doctor.findings import Findings
-from headrace.doctor.remedies.prediction import Prediction, predict
+from headrace.insight.examination.conclusion import case_of
+from headrace.insight.examination.examine import chosen, examine
+from headrace.insight.examination.findings import Findings
+from headrace.insight.model.prediction import Prediction, predict
 
 import headrace as hr
 from headrace import transforms as T

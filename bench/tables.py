@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.charts.chart import Bar, bar_chart, standalone
+from headrace.insight.kit.chart import Bar, bar_chart, standalone
 
 REFERENCE = "DALI, fused"  # what ratios in tables are to, where it ran
 LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "scalar": "scalar"}

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Generator
 from typing import Any
 
-from headrace.doctor.model import Case
+from headrace.insight.model.case import Case
 
 Process = Generator[tuple[str, Any], None, None]
 

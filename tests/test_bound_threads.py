@@ -17,7 +17,7 @@ import json, os, time
 import numpy as np
 import torch  # whose OpenMP runtime binds the thread that loads it
 import headrace as hr
-from headrace.measure import machine
+from headrace.insight.measure import machine
 
 def cores(x):
     return np.float32([len(os.sched_getaffinity(0))])

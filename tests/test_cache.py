@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.charts.png import png_from_pixels
+from headrace.drawing.png import png_from_pixels
 
 import headrace as hr
 from headrace import transforms as T

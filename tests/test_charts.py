@@ -9,9 +9,9 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from headrace.charts.chart import Bar, bar_chart, line_chart, share_chart, standalone
-from headrace.charts.page import Page
-from headrace.charts.png import picture_grid, png_from_pixels
+from headrace.drawing.png import picture_grid, png_from_pixels
+from headrace.insight.kit.chart import Bar, bar_chart, line_chart, share_chart, standalone
+from headrace.insight.kit.page import Page
 
 CHARTS = [
     bar_chart([Bar("a < b & c", 3, low=2, high=5, ours=True), Bar("d", 0)], "t & u", "1/s"),

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headrace.measure.contention import Contention
-from headrace.measure.time_limit import Stuck, TimeLimit
+from headrace.insight.measure.contention import Contention
+from headrace.insight.measure.time_limit import Stuck, TimeLimit
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -115,7 +115,7 @@ def test_a_script_that_trains_while_it_is_imported_has_its_patience(
 ) -> None:
     (tmp_path / "trains_on_import.py").write_text(
         "import time\n"
-        "from headrace.measure.time_limit import TimeLimit, Stuck\n"
+        "from headrace.insight.measure.time_limit import TimeLimit, Stuck\n"
         "with TimeLimit(0.3) as patience:\n"
         "    patience.begin('A step')\n"
         "    try:\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from headrace.measure.loop import records_in
+from headrace.insight.measure.loop import records_in
 from test_ragged import assert_same, loader
 
 import headrace as hr

@@ -16,7 +16,13 @@ import pytest
 pytest.importorskip("PIL")
 
 ROOT = Path(__file__).parent.parent
-DEMO = [sys.executable, "-m", "headrace.demo", "--pictures", str(ROOT / "examples" / "pictures")]
+DEMO = [
+    sys.executable,
+    "-m",
+    "headrace.insight.demo",
+    "--pictures",
+    str(ROOT / "examples" / "pictures"),
+]
 QUICK = ["--photos", "100", "--seconds", "0.2", "--batch-size", "16", "--threads", "2"]
 
 
@@ -122,7 +128,7 @@ def test_demo_trains_in_numpy_where_torch_is_missing(
 
 
 def test_the_net_in_numpy_learns() -> None:
-    from headrace.demo.training import NumpyTrainer
+    from headrace.insight.demo.training import NumpyTrainer
 
     rng = np.random.default_rng(0)
     labels = np.arange(64) % 4
@@ -135,7 +141,7 @@ def test_the_net_in_numpy_learns() -> None:
 
 
 def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
-    from headrace.demo.photos import make_photos
+    from headrace.insight.demo.photos import make_photos
 
     def contents(name: str, seed: int) -> dict[str, bytes]:
         folder = tmp_path / name
@@ -149,7 +155,7 @@ def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
 
 
 def test_demo_without_pictures_says_so_and_exits_with_4(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "headrace.demo", "--pictures", str(tmp_path / "none")]
+    command = [sys.executable, "-m", "headrace.insight.demo", "--pictures", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 4
     assert "name a folder of photos" in done.stdout

@@ -340,8 +340,8 @@ def test_experiments_can_be_left_out() -> None:
 def test_importing_headrace_imports_no_doctor() -> None:
     code = (
         "import sys, headrace as hr\n"
-        "assert not any(name.startswith('headrace.doctor') for name in sys.modules)\n"
-        "import headrace.doctor.verdict\n"
+        "assert not any(name.startswith('headrace.insight.examination') for name in sys.modules)\n"
+        "import headrace.insight.model.verdict\n"
         "assert callable(hr.doctor) and 'torch' not in sys.modules\n"
         "assert hr.doctor([1], seconds=0.1).verdict\n"
         "assert 'torch' not in sys.modules and 'PIL' not in sys.modules\n"
@@ -423,7 +423,7 @@ def test_a_sweep_tries_workers_and_the_other_settings_of_a_dataloader() -> None:
 
 def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
     torch = pytest.importorskip("torch")
-    from headrace.doctor.probes.torch_dataloader import rebuilt
+    from headrace.insight.probes.torch_dataloader import rebuilt
 
     rows = torch.utils.data.TensorDataset(torch.arange(10))
     sampler = torch.utils.data.WeightedRandomSampler([1.0] * 10, 6)
@@ -498,7 +498,7 @@ def test_what_a_script_wraps_around_its_transforms_is_timed_and_called_as_it_is(
     transform: Any, without: Any, names: list[str]
 ) -> None:
     torch = pytest.importorskip("torch")
-    from headrace.doctor.probes.torch_dataloader import examine, without_transform
+    from headrace.insight.probes.torch_dataloader import examine, without_transform
 
     seen: list[int] = []
     loader = torch.utils.data.DataLoader(
@@ -516,7 +516,7 @@ def test_what_a_script_wraps_around_its_transforms_is_timed_and_called_as_it_is(
 
 def test_a_module_in_a_module_is_timed_as_one() -> None:
     torch = pytest.importorskip("torch")
-    from headrace.doctor.probes.torch_dataloader import with_parts
+    from headrace.insight.probes.torch_dataloader import with_parts
 
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

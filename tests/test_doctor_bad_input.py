@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.experiments import EXPERIMENTS
+from headrace.insight.examination.experiments import EXPERIMENTS
 from virtual_clock import VirtualClock
 
 import headrace as hr

@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.charts import figure, svg
-from headrace.doctor.model import Case, Stage
-from headrace.doctor.probes import samples
-from headrace.doctor.probes.ours import Price
-from headrace.doctor.probes.sample import Sample
-from headrace.doctor.remedies.prediction import Prediction
-from headrace.doctor.remedies.verified import Verified
-from headrace.doctor.reports import charts, page, style, text, time_charts
-from headrace.doctor.reports.report import Report
-from headrace.doctor.verdict import WORDS, Verdict
-from headrace.measure.loop import Spread
-from headrace.measure.process_sampler import Vitals
-from headrace.measure.recording import Event, Recording, Span, Timeline, histogram
-from headrace.measure.regions import Region
+from headrace.insight.examination import samples
+from headrace.insight.kit import figure, style, svg
+from headrace.insight.measure.loop import Spread
+from headrace.insight.measure.process_sampler import Vitals
+from headrace.insight.measure.recording import Event, Recording, Span, Timeline, histogram
+from headrace.insight.measure.regions import Region
+from headrace.insight.model.case import Case, Stage
+from headrace.insight.model.prediction import Prediction
+from headrace.insight.model.verdict import WORDS, Verdict
+from headrace.insight.model.verified import Verified
+from headrace.insight.probes.ours import Price
+from headrace.insight.probes.sample import Sample
+from headrace.insight.report import charts, page, text, time_charts
+from headrace.insight.report.report import Report
 
 import headrace as hr
 from headrace import transforms as T
@@ -446,14 +446,14 @@ def test_a_picture_may_be_pillows_or_an_array_of_floats() -> None:
 
 @pytest.mark.parametrize("pillow", [True, False])
 def test_pictures_in_a_page_are_files(pillow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.doctor.reports import pictures
+    from headrace.insight.report import pictures
 
     image_module = pytest.importorskip("PIL.Image")
     if not pillow:
         monkeypatch.setattr(pictures, "_jpeg", lambda pixels: None)
     for channels in (1, 3):
         pixels = np.full((channels, 6, 9), 200, np.uint8)
-        kind, data = pictures.data_uri(pixels).split(";base64,")
+        kind, data = pictures.picture_uri(pixels).split(";base64,")
         assert kind == f"data:image/{'jpeg' if pillow else 'png'}"
         with image_module.open(io.BytesIO(base64.b64decode(data))) as picture:
             assert picture.size == (9, 6)

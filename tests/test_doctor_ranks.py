@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headrace.doctor.ranks import why
-from headrace.doctor.verdict import RankTimes, judge_ranks
-from headrace.measure.loop import Window
-from headrace.measure.pace import Pace
-from headrace.measure.rendezvous import Gone, Place, Rendezvous, place_from
+from headrace.insight.examination.ranks import why
+from headrace.insight.measure.loop import Window
+from headrace.insight.measure.pace import Pace
+from headrace.insight.measure.rendezvous import Gone, Place, Rendezvous, place_from
+from headrace.insight.model.verdict import RankTimes, judge_ranks
 
 # The verdict, on a virtual clock.
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.model import Case, Stage, loop_bounds
-from headrace.doctor.probes.ours import Anatomy, Price, names_of, without
-from headrace.doctor.remedies import changes, resizing, trials
-from headrace.doctor.remedies import prediction as remedies
-from headrace.doctor.remedies.changes import Change
-from headrace.measure.file_reads import Reads
-from headrace.measure.paired import agreed, compare
+from headrace.insight.measure.file_reads import Reads
+from headrace.insight.measure.paired import agreed, compare
+from headrace.insight.model import prediction as remedies
+from headrace.insight.model.case import Case, Stage, loop_bounds
+from headrace.insight.probes.ours import Anatomy, Price, names_of, without
+from headrace.insight.remedies import changes, resizing, trials
+from headrace.insight.remedies.changes import Change
 from simulated_loader import simulate
 from test_doctor_verdict import CAUSES, between, planted
 
@@ -284,8 +284,8 @@ def test_copies_that_are_pageable_are_offered_pinned_ones() -> None:
 def test_a_step_with_several_threads_beside_workers_is_warned_of(
     step_cores: float, workers: int, told: bool
 ) -> None:
-    from headrace.doctor import conclusion
-    from headrace.doctor.findings import Findings
+    from headrace.insight.examination import conclusion
+    from headrace.insight.examination.findings import Findings
 
     found = Findings([], None)
     found.real = object()  # type: ignore[assignment]

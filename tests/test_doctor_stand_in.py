@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.stand_in import StandIn, is_stand_in, stand_in_from
+from headrace.insight.stand_in import StandIn, is_stand_in, stand_in_from
 from virtual_clock import VirtualClock
 
 import headrace as hr

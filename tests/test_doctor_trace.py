@@ -14,10 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.reports import trace
-from headrace.doctor.reports.report import Report
-from headrace.measure.process_sampler import Vitals
-from headrace.measure.recording import KEPT, SLOW, Event, Recorder, Recording, Span, Timeline
+from headrace.insight.measure.process_sampler import Vitals
+from headrace.insight.measure.recording import (
+    KEPT,
+    SLOW,
+    Event,
+    Recorder,
+    Recording,
+    Span,
+    Timeline,
+)
+from headrace.insight.report import trace
+from headrace.insight.report.report import Report
 
 import headrace as hr
 

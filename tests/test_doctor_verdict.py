@@ -8,10 +8,10 @@ import math
 import random
 
 import pytest
-from headrace.doctor.model import Case, Stage
-from headrace.doctor.remedies import prediction as remedies
-from headrace.doctor.verdict import judge
-from headrace.measure.loop import Window
+from headrace.insight.measure.loop import Window
+from headrace.insight.model import prediction as remedies
+from headrace.insight.model.case import Case, Stage
+from headrace.insight.model.verdict import judge
 from simulated_loader import Run, simulate
 
 CAUSES = (
@@ -216,7 +216,7 @@ def test_an_ample_input_makes_the_consumer_the_limit() -> None:
 
 
 def test_one_stage_of_each_resource_gives_the_textbook_rates() -> None:
-    from headrace.doctor.model import sustained
+    from headrace.insight.model.case import sustained
 
     stages = (
         Stage("read", "storage", 0.004, ("disk",)),

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.findings import Findings
-from headrace.doctor.model import Case, Stage
-from headrace.doctor.probes.ours import Anatomy, Price
-from headrace.doctor.remedies import applying, verify
-from headrace.doctor.remedies.prediction import Remedy
-from headrace.doctor.remedies.verified import Verified
-from headrace.doctor.reports.text import verified_lines
-from headrace.measure.loop import time_loop
+from headrace.insight.examination.findings import Findings
+from headrace.insight.measure.loop import time_loop
+from headrace.insight.model.case import Case, Stage
+from headrace.insight.model.prediction import Remedy
+from headrace.insight.model.verified import Verified
+from headrace.insight.probes.ours import Anatomy, Price
+from headrace.insight.remedies import applying, verify
+from headrace.insight.report.text import verified_lines
 
 import headrace as hr
 from headrace import transforms as T

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from headrace.measure import instructions, machine
-from headrace.measure.process_sampler import (
+from headrace.insight.measure import instructions, machine
+from headrace.insight.measure.process_sampler import (
     Processes,
     ProcessSampler,
     Reading,
@@ -435,7 +435,7 @@ def test_the_instruction_set_says_why_it_is_that_one(
 
 
 def test_each_form_can_be_forced_and_is_then_named() -> None:
-    code = "from headrace.measure import instructions as i; print(i.in_force(), i.text())"
+    code = "from headrace.insight.measure import instructions as i; print(i.in_force(), i.text())"
     lines = printed_at_each_simd_level(code)
     assert {line.split()[0] for line in lines} == set(_core.simd_levels())
     assert all("forced by HEADRACE_SIMD" in line for line in lines)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import videos
-from headrace.charts import player
-from headrace.charts.png import animated_png
+from headrace.drawing import player
+from headrace.drawing.png import animated_png
 from PIL import Image
 
 import headrace as hr

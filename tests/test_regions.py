@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.measure.regions import HostClock, Recorder, recording
+from headrace.insight.measure.regions import HostClock, Recorder, recording
 from virtual_clock import VirtualClock
 
 import headrace as hr
@@ -293,8 +293,8 @@ def test_they_are_as_they_were_after_ctrl_c() -> None:
 def test_importing_headrace_imports_no_regions() -> None:
     code = (
         "import sys, headrace as hr\n"
-        "assert not any(name.startswith('headrace.doctor') for name in sys.modules)\n"
+        "assert not any(name.startswith('headrace.insight.examination') for name in sys.modules)\n"
         "with hr.region('fusion'): pass\n"
-        "assert 'torch' not in sys.modules and 'headrace.doctor.call' not in sys.modules\n"
+        "assert 'torch' not in sys.modules and 'headrace.insight.report' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.charts.drawn import Overlay, draw
-from headrace.charts.font import written
-from headrace.charts.strip import frames_of
+from headrace.drawing.drawn import Overlay, draw
+from headrace.drawing.font import written
+from headrace.drawing.strip import frames_of
 from PIL import Image
 
 import headrace as hr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sounds
-from headrace.doctor.probes import ours
+from headrace.insight.probes import ours
 from processes import run_command
 
 import headrace as hr

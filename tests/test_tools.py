@@ -97,37 +97,37 @@ def write_package(root: Path, **modules: str) -> None:
 
 def test_importing_from_above_is_clean(tmp_path: Path) -> None:
     text = "from headrace.errors import Error\n\ndef f():\n    from headrace.loader import turn\n"
-    write_package(tmp_path, errors="Error = 1\n", loader__turn="", doctor__call=text)
+    write_package(tmp_path, errors="Error = 1\n", loader__turn="", insight__call=text)
     assert run("check_layers.py", tmp_path) == (0, "3 files, 0 breaches\n")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "from headrace.doctor import call\n",
-        "import headrace.doctor.call\n",
-        "from ..doctor.call import doctor\n",
-        "def f():\n    from headrace.doctor import call\n",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import headrace.doctor.call\n",
-        "from headrace.doctor import call  # late\n",  # but not inside of anything
+        "from headrace.insight import call\n",
+        "import headrace.insight.call\n",
+        "from ..insight.call import doctor\n",
+        "def f():\n    from headrace.insight import call\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import headrace.insight.call\n",
+        "from headrace.insight import call  # late\n",  # but not inside of anything
     ],
 )
 def test_importing_from_below_is_refused(tmp_path: Path, text: str) -> None:
-    write_package(tmp_path, loader__turn=text, doctor__call="")
+    write_package(tmp_path, loader__turn=text, insight__call="")
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
     assert f"python/headrace/loader/turn.py:{len(text.splitlines()) + 1}: " in out
 
 
 def test_an_import_from_below_may_be_declared_late(tmp_path: Path) -> None:
-    text = "def f():\n    from headrace.doctor import call  # late\n"
-    write_package(tmp_path, loader__turn=text, doctor__call="import headrace.loader.turn\n")
+    text = "def f():\n    from headrace.insight import call  # late\n"
+    write_package(tmp_path, loader__turn=text, insight__call="import headrace.loader.turn\n")
     assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
 
 
 def test_an_import_from_above_is_not_declared_late(tmp_path: Path) -> None:
     text = "def f():\n    from headrace.loader import turn  # late\n"
-    write_package(tmp_path, loader__turn="", doctor__call=text)
+    write_package(tmp_path, loader__turn="", insight__call=text)
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
     assert "is for imports from below" in out
@@ -136,17 +136,17 @@ def test_an_import_from_above_is_not_declared_late(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "import headrace.watch.b\n",
+        "import headrace.delivery.b\n",
         "def f():\n    from . import b\n",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headrace.watch.b import B\n",
+        "import typing\nif typing.TYPE_CHECKING:\n    from headrace.delivery.b import B\n",
     ],
 )
 def test_modules_that_import_each_other_are_refused(tmp_path: Path, text: str) -> None:
-    modules = {"a": text, "b": "from headrace.watch import c\n", "c": "from . import a\n"}
-    write_package(tmp_path, **{f"watch__{name}": text for name, text in modules.items()})
+    modules = {"a": text, "b": "from headrace.delivery import c\n", "c": "from . import a\n"}
+    write_package(tmp_path, **{f"delivery__{name}": text for name, text in modules.items()})
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
-    names = [f"headrace.watch.{name}" for name in "abca"]
+    names = [f"headrace.delivery.{name}" for name in "abca"]
     assert f"imports in a circle: {' -> '.join(names)}" in out
 
 
@@ -174,10 +174,10 @@ def test_private_names_of_another_module_are_refused(
     tmp_path: Path, text: str, message: str
 ) -> None:
     turn = "class Turn:\n    def __init__(self):\n        self._holder = None\n"
-    write_package(tmp_path, loader__turn=f"{turn}\ndef _secret(): ...\n", doctor__call=text)
+    write_package(tmp_path, loader__turn=f"{turn}\ndef _secret(): ...\n", insight__call=text)
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
-    assert f"python/headrace/doctor/call.py:{len(text.splitlines()) + 1}: " in out
+    assert f"python/headrace/insight/call.py:{len(text.splitlines()) + 1}: " in out
     assert message in out
 
 
@@ -186,7 +186,7 @@ def test_private_names_of_the_module_itself_and_of_libraries_are_clean(tmp_path:
         "import sys\nfrom headrace import _core\n\nclass A:\n    _kept = 1\n\n"
         "def f(other: A):\n    return other._kept, sys._getframe(), other._replace, _core.x\n"
     )
-    write_package(tmp_path, doctor__call=text, loader__turn="_holder = 1\n")
+    write_package(tmp_path, insight__call=text, loader__turn="_holder = 1\n")
     assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
 
 

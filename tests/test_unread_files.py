@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from headrace.charts.png import png_from_pixels
+from headrace.drawing.png import png_from_pixels
 from headrace.errors import Warning
 
 import headrace as hr

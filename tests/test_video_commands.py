@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import videos
-from headrace.doctor.probes.ours import stages_of
-from headrace.doctor.probes.seeking import seek_share
-from headrace.measure.children import cpu_seconds
+from headrace.insight.measure.children import cpu_seconds
+from headrace.insight.probes.ours import stages_of
+from headrace.insight.probes.seeking import seek_share
 
 import headrace as hr
 from headrace import transforms as T

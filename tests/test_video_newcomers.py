@@ -83,7 +83,7 @@ def test_a_trace_without_anything_to_look_at_says_so() -> None:
 
 @needs_decoder
 def test_the_doctor_names_the_slowest_videos(tmp_path: Path) -> None:
-    from headrace.doctor.probes.ours import slowest_records
+    from headrace.insight.probes.ours import slowest_records
 
     folder = folder_of(tmp_path, a__x__mp4=videos.h264(8), a__y__mp4=videos.h264(9))
     steps = [T.CenterVideoClip(4), T.Resize((32, 32))]

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.measure.process_sampler import Requests
-from headrace.watch import stalls, status
-from headrace.watch.histogram import BOUNDS, SIZE, bucket_of, percentile
-from headrace.watch.meter import Figures, Meter
-from headrace.watch.window import Recent, Snapshot, counters_of
+from headrace.insight.live import stalls, status
+from headrace.insight.live.histogram import BOUNDS, SIZE, bucket_of, percentile
+from headrace.insight.live.meter import Figures, Meter
+from headrace.insight.live.window import Recent, Snapshot, counters_of
+from headrace.insight.measure.process_sampler import Requests
 
 import headrace as hr
 from headrace import transforms as T
@@ -647,7 +647,7 @@ def test_a_watch_is_opened_once_and_says_so() -> None:
 def test_importing_headrace_imports_no_watch() -> None:
     code = (
         "import sys, headrace as hr\n"
-        "assert not any(name.startswith('headrace.watch') for name in sys.modules)\n"
+        "assert not any(name.startswith('headrace.insight.live') for name in sys.modules)\n"
         "with hr.watch([1], every=None) as seen: list(seen)\n"
         "assert 'torch' not in sys.modules and 'http' not in sys.modules\n"
     )

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.watch import exposition
-from headrace.watch.histogram import SIZE, bucket_of
+from headrace.insight.live import exposition
+from headrace.insight.live.histogram import SIZE, bucket_of
 
 import headrace as hr
 from headrace import transforms as T

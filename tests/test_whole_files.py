@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from headrace.doctor.scripts.journal import Journal
+from headrace.insight.scripts.journal import Journal
 from headrace.whole_file import replaced, write_whole
 
 import headrace as hr

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from headrace.measure import contention, thread_clock
+from headrace.insight.measure import contention, thread_clock
 
 
 class VirtualClock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from html import escape
 
-from headrace.charts.chart import DARK, LIGHT, STYLE, WIDTH
+from headrace.insight.kit.chart import DARK, LIGHT, STYLE, WIDTH
 
 MORE_STYLE = """
 .mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace}.small{font-size:12px}

@@ -3,8 +3,8 @@
 
 - `bindings/released_gil.h`, `jpeg/dense_jpeg.cc`, `jpeg.cc`, `docs/jpeg.md`: the end of a path in
   the repository. Python files count where a folder is named; users have a train.py, too.
-- `headrace/base/`, `python/headrace/doctor/`: a folder.
-- `headrace.measure.loop`: a module of the package, or a name in one.
+- `headrace/base/`, `python/headrace/insight/`: a folder.
+- `headrace.insight.measure.loop`: a module of the package, or a name in one.
 - Links of Markdown files that lead to no page of the web.
 
 `x_test.cc`, `your_op.cc`, `fuzz/NAME/` and `_test.cc` stand for any.

@@ -20,11 +20,12 @@ from typing import NamedTuple
 from circles import circles
 
 PACKAGE = "headrace"
-# Each may import those before it; those of one line each other. "" is the package itself.
+# Each may import those before it; those of one line each other. "" is the package itself, a name
+# with a dot a room of a package that has layers of its own.
 LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
-    ("charts",),
+    ("drawing",),
     ("arguments", "signatures", "absent"),
     ("sampling",),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),
@@ -36,18 +37,25 @@ LAYERS = (
     ("frameworks",),
     ("delivery",),
     ("migrate",),
-    ("measure",),
-    ("doctor",),
-    ("watch",),
+    ("insight.measure",),
+    ("insight.stand_in",),
+    ("insight.model",),
+    ("insight.probes",),
+    ("insight.kit",),
+    ("insight.report",),
+    ("insight.examination", "insight.remedies"),
+    ("insight.scripts",),
+    ("insight.live",),
+    ("insight",),
     ("",),
-    ("cli", "demo", "__main__"),
+    ("cli", "insight.demo", "__main__"),
 )
 LATE = "# late"
 _OF_NAMEDTUPLES = {"_asdict", "_fields", "_make", "_replace"}
 
 
 class Module(NamedTuple):
-    name: str  # "headrace.doctor.call"
+    name: str  # "headrace.loader.turn"
     path: Path
     tree: ast.Module
     lines: list[str]
@@ -85,9 +93,13 @@ def _modules(root: Path) -> Iterator[Module]:
 
 
 def layer_of(module: str) -> int | None:
-    """headrace.doctor.call -> the place of "doctor" in LAYERS."""
-    top = module.partition(".")[2].partition(".")[0]
-    return next((place for place, names in enumerate(LAYERS) if top in names), None)
+    """headrace.insight.kit.svg -> the place of "insight.kit" in LAYERS, else that of "insight"."""
+    parts = module.partition(".")[2].split(".")
+    for top in (".".join(parts[:2]), parts[0]):
+        for place, names in enumerate(LAYERS):
+            if top in names:
+                return place
+    return None
 
 
 def _check_layer(module: Module, imports: list[Import]) -> Iterator[str]:

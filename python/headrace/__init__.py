@@ -8,8 +8,6 @@ for images, labels in train.torch("cuda"): ...
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.convert import convert
@@ -26,17 +24,13 @@ from headrace.errors import (
 )
 from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
+from headrace.insight import doctor, region, watch
 from headrace.loader import Loader
 from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 from headrace.sources.combined import concat, join, kfold, mix
-
-if TYPE_CHECKING:
-    from headrace.doctor.call import doctor
-    from headrace.measure.regions import region
-    from headrace.watch.call import watch
 
 __all__ = [
     *formats.__all__,
@@ -79,20 +73,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The doctor and the watch are imported when somebody calls them."""
-    if name in ("doctor", "watch"):
-        import importlib
-
-        return importlib.import_module(f"headrace.{name}")
-    if name == "region":
-        from headrace.measure.regions import region
-
-        globals()["region"] = region
-        return region
-    raise AttributeError(f"module 'headrace' has no attribute {name!r}")
-
-
 def __dir__() -> list[str]:
-    """The public names, also those that are imported on first use: prompts complete them."""
+    """The public names, without modules: prompts complete them."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -174,7 +174,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 def all_codes() -> dict[str, dict[str, str]]:
     """Every error code by its id: the engine's, and those of modules that nobody has needed yet."""
     # These declare none; libheadrace is the engine's library, which looks like a module.
-    silent = tuple(f"headrace.{name}" for name in ("charts", "cli", "demo", "libheadrace"))
+    silent = tuple(f"headrace.{name}" for name in ("cli", "drawing", "insight.demo", "libheadrace"))
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):
         if not module.name.startswith(silent):
             importlib.import_module(module.name)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.charts.drawn import draw, enlargement
-from headrace.charts.grid import Grid, visible
-from headrace.charts.player import audio_element, clip_element, sound_element
-from headrace.charts.strip import frames_of, strip_picture
-from headrace.charts.waveform import waveform_picture
+from headrace.drawing.drawn import draw, enlargement
+from headrace.drawing.grid import Grid, visible
+from headrace.drawing.player import audio_element, clip_element, sound_element
+from headrace.drawing.strip import frames_of, strip_picture
+from headrace.drawing.waveform import waveform_picture
 from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
 from headrace.overlays import can_be_drawn, overlay_of

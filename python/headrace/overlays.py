@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.charts.drawn import Overlay
+from headrace.drawing.drawn import Overlay
 
 Numbers = np.ndarray[Any, Any]
 

@@ -89,7 +89,7 @@ def run(
 
     The rate is the median of the timed epochs that follow.
     """
-    from headrace.measure.peak_memory import PeakMemory
+    from headrace.insight.measure.peak_memory import PeakMemory
 
     start = time.perf_counter()
     opened = output.open_source(source, **kinds_from(kinds))
@@ -154,8 +154,8 @@ def device_of(name: str) -> Any:
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
     """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
-    from headrace.measure import instructions
-    from headrace.measure.children import cpu_seconds
+    from headrace.insight.measure import instructions
+    from headrace.insight.measure.children import cpu_seconds
 
     digest = hashlib.sha256()
     first_batch, seen = hashed_epoch(loader, digest, done)

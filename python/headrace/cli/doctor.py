@@ -15,7 +15,7 @@ from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_opti
 from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.insight.report.report import Report
 
 EXAMPLES = (
     "headrace doctor train/ --step 2ms",
@@ -124,8 +124,8 @@ def run(
     Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
     3: nothing could be measured.
     """
-    from headrace.doctor.call import doctor
-    from headrace.doctor.experiments import EXPERIMENTS
+    from headrace.insight import doctor
+    from headrace.insight.examination.experiments import EXPERIMENTS
     from headrace.loader import Loader
 
     doctor_files.check(html, trace, merge_trace)
@@ -179,7 +179,7 @@ def is_script(path: str) -> bool:
 
 def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:
     """The step of ``--step``: a stand-in where it is a time, else the user's function."""
-    from headrace.doctor.stand_in import is_stand_in, stand_in_from
+    from headrace.insight.stand_in import is_stand_in, stand_in_from
 
     if text is not None and is_stand_in(text):
         return stand_in_from(text, device_copy)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.cli import output
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.insight.report.report import Report
 
 
 def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
@@ -27,7 +27,7 @@ def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
 
 def show(report: Report) -> None:
     """The text; on a terminal broken at its width, with bars where it can show them."""
-    from headrace.doctor.reports import text
+    from headrace.insight.report import text
 
     columns = shutil.get_terminal_size().columns if output.is_terminal() else 0
     bars = columns > 0 and (sys.stdout.encoding or "").lower().startswith("utf")
@@ -37,7 +37,7 @@ def show(report: Report) -> None:
 
 def write(report: Report, html: Path | None, trace: Path | None, merged: Path | None) -> None:
     """Writes what was asked for. ``merged``: a trace of PyTorch's profiler to put ours into."""
-    from headrace.doctor.reports.trace import merge
+    from headrace.insight.report.trace import merge
 
     try:
         if html is not None:

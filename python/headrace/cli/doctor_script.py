@@ -14,7 +14,7 @@ from headrace.cli import output
 from headrace.printable import printable
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.insight.report.report import Report
 
 
 def examine(
@@ -28,10 +28,10 @@ def examine(
 ) -> NoReturn:
     """Ends this process with the exit code that ``show`` gives the report, whatever the script
     has left behind: threads, processes, functions to be called at the end."""
-    from headrace.doctor.scripts.examined import Options, examine_script
-    from headrace.doctor.scripts.program import from_file, from_module
     from headrace.errors import Error
-    from headrace.measure.rendezvous import place_from
+    from headrace.insight.measure.rendezvous import place_from
+    from headrace.insight.scripts.examined import Options, examine_script
+    from headrace.insight.scripts.program import from_file, from_module
 
     if script is not None and module is not None:
         output.fail("headrace: --script and -m exclude each other", output.USAGE)

@@ -58,7 +58,7 @@ def run(
     if picture:
         if pixels is None:
             output.fail(f"headrace: {source} has no pictures", output.DATA)
-        from headrace.charts.png import png_from_pixels
+        from headrace.drawing.png import png_from_pixels
 
         write_whole(picture, png_from_pixels(pixels))
         facts["picture"] = str(picture)
@@ -75,7 +75,7 @@ def describe(path: str, source: Any) -> dict[str, Any]:
     """The facts of a source as one JSON-able object."""
     import numpy as np
 
-    from headrace.measure import instructions
+    from headrace.insight.measure import instructions
 
     fields = [
         {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import inspection
 from headrace.arguments import integer, switch
-from headrace.charts.grid import Grid
+from headrace.drawing.grid import Grid
 from headrace.loader import options, resume_state, table
 from headrace.loader.assembly import Assembly
 from headrace.loader.batch_makers import BatchMaker, EngineBatches, maker_for

@@ -137,7 +137,7 @@ def picture_bytes(value: Any) -> bytes:
         return value
     import numpy as np
 
-    from headrace.charts.png import png_from_pixels
+    from headrace.drawing.png import png_from_pixels
 
     pixels = np.asarray(value)
     if pixels.dtype != np.uint8 or pixels.shape[0] not in (1, 3, 4):

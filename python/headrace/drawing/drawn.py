@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What belongs to a picture, drawn over it: boxes, masks, points, and what they are called.
+
+A record's rows have one colour each, in the order of the rows; class ids of a mask have theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.drawing.font import HEIGHT, written
+
+Pixels = np.ndarray[Any, Any]  # uint8 (3, H, W)
+
+# Okabe and Ito's colours, which are told apart without red or green; white letters stand on them.
+_COLORS = np.array(
+    [
+        (213, 94, 0),
+        (0, 114, 178),
+        (0, 158, 115),
+        (204, 121, 167),
+        (230, 159, 0),
+        (86, 180, 233),
+        (240, 228, 66),
+    ],
+    np.uint8,
+)
+_LEAST_SIDE = 240  # smaller pictures are enlarged before something is drawn
+_MASK_SHARE = 0.45  # of a mask's colour over the picture
+_BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
+
+
+class Overlay(NamedTuple):
+    """What is drawn over one picture, in its pixels."""
+
+    boxes: Sequence[Pixels] = ()  # of each: corners (n, k, 2), x and y, in the order around it
+    masks: Sequence[Pixels] = ()  # of each: (n, H, W), not 0 where the instance is
+    ids: Sequence[Pixels] = ()  # of each: (H, W), class ids
+    points: Sequence[Pixels] = ()  # of each: (n, k, 2 or more): x, y, whether it is labelled
+    names: Sequence[str] = ()  # of rows
+
+    def __bool__(self) -> bool:
+        return any((self.boxes, self.masks, self.ids, self.points))
+
+
+def enlargement(picture: Pixels) -> int:
+    """How many times as large a small picture is drawn."""
+    side = max(1, int(min(picture.shape[1:])))
+    return min(8, max(1, round(_LEAST_SIDE / side)))
+
+
+def draw(picture: Pixels, over: Overlay, scale: int | None = None) -> Pixels:
+    """A copy with all of it, enlarged ``scale`` times, by default as much as a small one needs."""
+    if not over:
+        return picture
+    scale = scale or enlargement(picture)
+    canvas: Pixels = picture.copy()
+    for ids in over.ids:
+        _lay(canvas, ids, (ids != _BACKGROUND) & (ids != _IGNORED))
+    for planes in over.masks:
+        for row, plane in enumerate(planes):
+            _lay(canvas, np.full(plane.shape, row), plane != 0)
+    canvas = canvas.repeat(scale, 1).repeat(scale, 2)
+    thick = max(1, min(canvas.shape[1:]) // 200)
+    for boxes in over.boxes:
+        for row, corners in enumerate(boxes):
+            _outline(canvas, corners * scale, _color(row), thick)
+    for points in over.points:
+        for row, group in enumerate(points):
+            _dots(canvas, group, scale, _color(row), thick + 1)
+    anchors = over.boxes[0] if over.boxes else ()
+    for row, (name, corners) in enumerate(zip(over.names, anchors, strict=False)):
+        if name and np.isfinite(corners).all():
+            low = corners.min(0) * scale
+            _tag(canvas, name, low[0], low[1] - HEIGHT * thick - 2, _color(row), thick)
+    return canvas
+
+
+def _color(number: int) -> Pixels:
+    color: Pixels = _COLORS[number % len(_COLORS)]
+    return color
+
+
+def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
+    """A colour for each number over the picture, where it is."""
+    if numbers.shape != canvas.shape[1:]:
+        return  # of another size: it does not lie over this picture
+    colors = _COLORS[numbers[where].astype(np.int64) % len(_COLORS)].T
+    canvas[:, where] = (canvas[:, where] * (1 - _MASK_SHARE) + colors * _MASK_SHARE).astype(
+        np.uint8
+    )
+
+
+def _outline(canvas: Pixels, corners: Pixels, color: Pixels, thick: int) -> None:
+    """Lines from corner to corner; what is not a number is not drawn."""
+    if not np.isfinite(corners).all():
+        return
+    height, width = canvas.shape[1:]
+    # Far outside nothing shows, and lines would have as many points as the distance.
+    limit = 4 * max(height, width)
+    corners = np.clip(corners, -limit, limit)
+    for begin, end in zip(corners, np.roll(corners, -1, 0), strict=True):
+        count = int(np.abs(end - begin).max()) + 2
+        line = np.rint(np.linspace(begin, end, count) - 0.5).astype(np.int64)
+        for dx in range(thick):
+            for dy in range(thick):
+                x, y = line[:, 0] - dx, line[:, 1] - dy
+                # A box that ends at the picture's edge ends at its last pixel.
+                x = np.where((x >= width) & (x < width + thick), width - 1 - dx, x)
+                y = np.where((y >= height) & (y < height + thick), height - 1 - dy, y)
+                x = np.where((x < 0) & (x >= -thick), 0, x)
+                y = np.where((y < 0) & (y >= -thick), 0, y)
+                inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+                canvas[:, y[inside], x[inside]] = color[:, None]
+
+
+def _dots(canvas: Pixels, points: Pixels, scale: int, color: Pixels, radius: int) -> None:
+    for point in points.astype(np.float64):
+        if not np.isfinite(point[:2]).all() or (len(point) > 2 and point[2] == 0):
+            continue
+        x, y = (int(v) for v in np.clip((point[:2] + 0.5) * scale, -1e6, 1e6))
+        for grown, paint in ((radius + 1, np.full(3, 255, np.uint8)), (radius, color)):
+            top, left = max(0, y - grown), max(0, x - grown)
+            place = canvas[:, top : max(0, y + grown + 1), left : max(0, x + grown + 1)]
+            dy = np.arange(top, top + place.shape[1])[:, None] - y
+            dx = np.arange(left, left + place.shape[2])[None] - x
+            place[:, dx**2 + dy**2 <= grown**2] = paint[:, None]
+
+
+def _tag(canvas: Pixels, text: str, x: float, y: float, color: Pixels, scale: int) -> None:
+    """White letters on the colour, moved into the picture."""
+    height, width = canvas.shape[1:]
+    letters = written(text[: max(1, (width - 2) // (6 * scale))], scale)
+    box = np.zeros((letters.shape[0] + 2, letters.shape[1] + 2), bool)
+    box[1:-1, 1:-1] = letters
+    top = int(np.clip(y, 0, max(0, height - box.shape[0])))
+    left = int(np.clip(x, 0, max(0, width - box.shape[1])))
+    place = canvas[:, top : top + box.shape[0], left : left + box.shape[1]]
+    box = box[: place.shape[1], : place.shape[2]]
+    ink = 0 if color.astype(int) @ (299, 587, 114) > 160_000 else 255
+    place[:] = np.where(box, np.uint8(ink), color[:, None, None])

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is data the bottleneck, which part of it, and what to change: ``doctor``, ``watch``, ``region``.
+
+    measure      loops under the clock, and what the machine does meanwhile; no judgement
+    model        the law over numbers, the verdict, what a remedy is predicted to give
+    probes       what a loader of one kind does for a record
+    examination  the experiments in their order, what they found, what follows from it
+    remedies     remedies that are tried and applied
+    scripts      training scripts as they are
+    kit          one chart kit and one page kit, for every report
+    report       what an examination shows: text, a page, a trace
+    live         a run that goes on, watched
+    demo         what `./dev demo` runs
+
+Nothing of it is imported before one of the functions is called, and no loader imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headrace.insight.measure.regions import region
+
+if TYPE_CHECKING:
+    from headrace.insight.examination.examine import Tell
+    from headrace.insight.live.seen import Watch
+    from headrace.insight.measure.loop import Step
+    from headrace.insight.report.report import Report
+
+__all__ = ["doctor", "region", "watch"]
+
+
+def doctor(
+    loader: Any,
+    step: Step | None = None,
+    *,
+    seconds: float = 40.0,
+    skip: Iterable[str] = (),
+    model: Any = None,
+    optimizer: Any = None,
+    sweep: bool = False,
+    patience: float = 60.0,
+    ranks: bool = True,
+    verify: bool | str = False,
+    tell: Tell = lambda name, number: None,
+) -> Report:
+    """Examines a loader: does training wait for data, for which part of it, and what would help?
+
+    Works on a headrace.Loader, on torch's DataLoader, and on anything that a for loop accepts,
+    about which less can be told. The dataset is only read.
+
+    Args:
+        loader: what the training loop iterates. Its position is put back, if it is ours.
+        step: called with each batch, as your loop does. It trains for real; without one nothing is
+            said about waiting, only about what limits the loader.
+        seconds: about how long it takes. A batch that takes longer is waited for.
+        skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
+            decode, samples, copy, regions, remedies.
+        model, optimizer: have their state_dict(), training flags and gradients put back, and
+            their parts of the step timed; ``hr.region`` names others.
+        sweep: also try other numbers of threads, or of workers of a DataLoader, in half as much
+            time again.
+        patience: seconds that an experiment may take beyond its time before it is given up; also
+            how long ranks wait for each other.
+        ranks: where RANK and WORLD_SIZE say that this is one process of several, as torchrun does,
+            all of them call this at the same place, do as many steps, and are compared.
+        verify: apply a remedy for real, afterwards, for as long again as half of ``seconds``, and
+            say what it gave beside what was predicted: True for the first, or its name ("pack",
+            "threads", "without Resize"). It runs on a copy of the loader; a pack or an index is
+            made in a temporary folder, in at most two minutes, and removed.
+        tell: called with the name and number of each experiment as it begins.
+
+    Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
+    Raises ConfigError for what is no loader, an unknown name in skip or verify, or no seconds.
+    """
+    from headrace.insight.examination.examine import chosen, examine
+    from headrace.insight.examination.findings import Findings
+    from headrace.insight.examination.ranks import compare, meet
+    from headrace.insight.examination.state import kept
+    from headrace.insight.measure.rendezvous import place_from
+    from headrace.insight.remedies import verify as verifying
+
+    names = chosen(skip, ["sweep"] if sweep else [])
+    if verify:
+        verifying.check(verify)
+    found = Findings(loader, step)
+    if ranks:
+        found.rendezvous = meet(place_from(), found, patience)
+    try:
+        report = examine(found, names, seconds, tell, model, optimizer, patience)
+        if found.rendezvous is not None:
+            compare(found, found.rendezvous, patience + 2 * seconds)
+        if verify and not report.interrupted:
+            try:
+                with kept(found.ours, model, optimizer, report.notes):
+                    report.verified = verifying.verify(found, verify, 0.5 * seconds, tell)
+            except KeyboardInterrupt:
+                report.interrupted = True
+    finally:
+        if found.rendezvous is not None:
+            found.rendezvous.leave("has ended")
+            found.rendezvous.clear()
+    return report
+
+
+def watch(
+    loader: Any,
+    *,
+    every: float | None = 10.0,
+    warn: float | None = 0.10,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+    name: str = "",
+    window: float = 30.0,
+) -> Watch:
+    """Watches a run that goes on: how long the loop waits for data, and whether that gets worse.
+
+    with hr.watch(loader) as seen:
+        for batch in loader:  # as ever
+            step(batch)
+
+    Works on a headrace.Loader and its views, hr.prefetch(...), torch's DataLoader and other objects
+    of classes in Python. What cannot be seen that way (a list, a generator) is iterated as
+    ``for batch in seen``, which works for all. Costs two readings of the clock for each batch.
+
+    Args:
+        loader: what the training loop iterates. It is put back when the context ends.
+        every: seconds between status lines on standard error: over one another on a terminal,
+            at most one a minute elsewhere. None: no line. Of several ranks the first writes.
+        warn: share of the time, 0 to 1, spent waiting for data above which a headrace.Warning
+            says, once, that the input has begun to stall. None: never.
+        port: serve figures for Prometheus at http://host:port/metrics; 0 chooses a port, which is
+            then ``seen.port``. None: no server.
+        host: on which address; by default only this machine can ask.
+        name: of the loader, in the line and as a label of the figures.
+        window: seconds that "recent" means, and after which the share is judged.
+
+    Returns a context manager; see its ``stats()``, ``status()`` and ``prometheus()``.
+    Raises ConfigError for what cannot be iterated, numbers that make no sense, and a port that is
+    taken.
+    """
+    from headrace.insight.live.seen import Watch
+
+    return Watch(loader, every, warn, port, host, name, window)

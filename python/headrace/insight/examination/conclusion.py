@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what was measured to a case of the model, and from that to the report's verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import multiprocessing
+
+from headrace import _core
+from headrace.delivery.nested import take_apart
+from headrace.errors import Error
+from headrace.insight.examination.findings import Findings
+from headrace.insight.measure import file_reads
+from headrace.insight.measure.loop import Timed, Window, bytes_in, records_in
+from headrace.insight.model.case import Case, Stage, input_rate, sustained
+from headrace.insight.model.prediction import ranked
+from headrace.insight.model.verdict import disagreement, judge
+from headrace.insight.stand_in import StandIn, is_pinned
+
+_TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
+_SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
+_HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
+
+
+def conclude(found: Findings) -> None:
+    """Verdict, resources and predictions into the report, as far as the findings go."""
+    report, case = found.report, case_of(found)
+    report.crowding = found.crowding
+    _note_bad_records(found)
+    timed = found.real or found.alone
+    if case is None or timed is None:
+        return
+    report.case = case
+    report.resources = sustained(case)
+    report.waits = timed.wait
+    report.start_seconds = timed.first
+    report.copy_hidden = _hidden_copies(found)
+    windows = timed.windows
+    if found.real is not None:
+        report.steps = timed.step
+        windows = _stalls(found, windows)
+        stalls = sorted(window.stall for window in windows)
+        report.stall_share = stalls[len(stalls) // 2]
+    else:
+        case = dataclasses.replace(case, step_seconds=0.0)
+    if found.anatomy is None and found.ours is not None and not case.stages:
+        found.note("Without the experiment 'decode' nobody knows what the loader does.")
+    noise = _noise_of_copies(found)
+    report.detail = judge(case, windows, noise, found.crowding, timed.batches)
+    report.verdict = report.detail.word
+    if case.overlapped or report.input_bound:  # else nothing runs beside the step
+        _note_crowded_cores(found, case)
+    if report.verdict not in ("fed", "consumer"):
+        report.predictions = ranked(case, found.offers, timed.rate)
+
+
+def _note_bad_records(found: Findings) -> None:
+    if found.ours is None or found.stuck:
+        return
+    with contextlib.suppress(Error):  # it is closed
+        bad = {entry["record"] for entry in found.ours.quarantine}
+        if bad:
+            found.note(
+                f"Records that cannot be read or decoded: {len(bad):,}. They were left out or "
+                "replaced; headrace scan SOURCE lists them."
+            )
+
+
+def case_of(found: Findings) -> Case | None:
+    """The model of what was measured; None where too little was."""
+    alone = found.alone or found.real
+    if alone is None:
+        return None
+    stages, workers, overlapped, gils = _stages(found, alone)
+    copied = _copy_seconds(found)
+    case = Case(
+        stages,
+        workers,
+        _core.allowed_cores(),
+        max(0.0, _step_seconds(found) - copied),
+        copied,
+        _disk_depth(found, workers),
+        gils,
+        overlapped,
+        small_files=_reads_small_files(found, stages),
+        step_alone=1 / found.ceiling.rate if found.ceiling else 0.0,
+        step_cores=found.step_cores,
+        epoch=_epoch(found, workers),
+    )
+    return _calibrated(found, _within_memory(found, case, alone.rate))
+
+
+def _note_crowded_cores(found: Findings, case: Case) -> None:
+    """A step with several threads, on cores that a loader fills, waits for the slowest of them."""
+    if found.real is None or case.step_alone <= 0:
+        return
+    threads = case.step_cores / case.step_alone
+    if threads > _SEVERAL and case.cores < case.workers + threads:
+        found.note(
+            f"The step computes on {min(threads, case.cores):.1f} cores, and there are "
+            f"{case.cores} for it and the loader: its threads then wait for each other, more than "
+            "predictions know. With OMP_NUM_THREADS=1, or torch.set_num_threads(1), they do not."
+        )
+
+
+def _within_memory(found: Findings, case: Case, rate: float) -> Case:
+    """While a record waits for memory, all that the limit leaves is in use: so long it is busy."""
+    busy = min(1.0, found.held_up)
+    if busy < _HELD_UP:
+        return case
+    stages = tuple(
+        dataclasses.replace(stage, resources=("memory", *stage.resources))
+        if "cores" in stage.resources and stage.kind != "storage"
+        else stage
+        for stage in case.stages
+    )
+    held = dataclasses.replace(case, stages=stages)
+    return dataclasses.replace(held, memory_places=rate / busy * held.demand("memory"))
+
+
+def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool, int]:
+    """Stages, workers, whether they work ahead, interpreters for steps in Python."""
+    stages = found.anatomy.stages if found.anatomy else ()
+    if found.ours is not None:
+        pool = found.ours.assembly.workers.count
+        return stages, int(found.ours.stats()["threads"]), True, max(1, pool)
+    if found.dataloader is not None:
+        count = int(found.dataloader.num_workers)
+        return stages, max(1, count), count > 0, max(1, count)
+    seconds = 1 / alone.rate
+    ahead = _works_ahead(found, seconds)
+    if alone.wait_cpu > 0.5:
+        return (Stage("its own code", "python", seconds, ("gil",)),), 1, ahead, 1
+    if multiprocessing.active_children():
+        found.note("The loader has processes of its own, into which nobody can look.")
+        return (), 1, ahead, 1
+    return (Stage("reading", "storage", seconds, ("disk",)),), 1, ahead, 1
+
+
+def _disk_depth(found: Findings, workers: int) -> float:
+    """How many reads go on side by side: as read, but no more than the loader showed.
+
+    Where all threads together give hardly more than one of them, they wait for each other.
+    """
+    depth = found.reads.depth if found.reads else 1.0
+    if found.alone is None or found.anatomy is None or not found.anatomy.one_thread:
+        return depth
+    scaling = found.alone.rate / found.anatomy.one_thread
+    return min(depth, max(1.0, scaling)) if scaling < 0.8 * workers else depth
+
+
+def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
+    """By what reading the files showed, or by how long the loader takes to read one of them."""
+    reads = found.reads
+    if reads is None or reads.small_files:
+        return reads is not None
+    source = found.ours.source if found.ours is not None else found.dataloader.dataset
+    seconds = sum(stage.seconds for stage in stages if stage.kind == "storage")
+    if not seconds or not file_reads.has_own_files(found.paths, len(source)):
+        return False
+    return file_reads.opening_dominates(reads.record_bytes, 1 / seconds, reads.sequential_bytes)
+
+
+def _works_ahead(found: Findings, seconds: float) -> bool:
+    """Whether records are made during the step: then the loop waits less than they take."""
+    if found.real is None or found.alone is None:
+        return False
+    waited = found.real.wait.mean * found.real.batches / max(1, found.real.records)
+    return waited < 0.7 * seconds
+
+
+def _step_seconds(found: Findings) -> float:
+    """Of a record: as timed in the loop, or alone where a GPU only queues it."""
+    alone = 1 / found.ceiling.rate if found.ceiling else 0.0
+    if found.real is None or not found.real.records:
+        return alone
+    return max(alone, found.real.step.mean * found.real.batches / found.real.records)
+
+
+def _epoch(found: Findings, workers: int) -> float:
+    """Batches of an epoch, for each of those that are made side by side."""
+    try:
+        batches = len(found.loader)
+    except (TypeError, NotImplementedError):
+        return math.inf
+    return max(1.0, batches / (1 if found.ours is not None else workers))
+
+
+def _copy_seconds(found: Findings) -> float:
+    if found.ceiling is None or found.cached is None or not found.device:
+        return 0.0
+    if isinstance(found.step, StandIn) and not found.step.copies():
+        return 0.0
+    apart = [window.rate for window in found.ceiling.windows]
+    if max(window.rate for window in found.cached.windows) >= min(apart):
+        return 0.0  # nobody can tell them apart
+    return 1 / found.cached.rate - 1 / found.ceiling.rate
+
+
+def _hidden_copies(found: Findings) -> float | None:
+    """The share of a batch's way to the device that lies under the steps; None where copies are
+    too short, or too noisy, to tell."""
+    if not found.device or not found.kept or found.ceiling is None or found.cached is None:
+        return None
+    batch = found.kept[0]
+    arrays = take_apart(batch, lambda value: hasattr(value, "is_pinned")).leaves
+    path = "pinned" if arrays and all(map(is_pinned, arrays)) else "pageable"
+    rate = found.report.copies.get(path)
+    if not rate:
+        return None
+    direct = bytes_in(batch) / rate / max(1, records_in(batch))
+    step = 1 / found.ceiling.rate
+    if direct < _TELLING * step or direct < 2 * _noise_of_copies(found) * step:
+        return None
+    return max(0.0, min(1.0, 1 - (1 / found.cached.rate - step) / direct))
+
+
+def _noise_of_copies(found: Findings) -> float:
+    """By how much the measurements disagree whose difference copies are."""
+    known = [timed for timed in (found.ceiling, found.cached) if timed is not None]
+    return max((disagreement([w.rate for w in timed.windows]) for timed in known), default=0.0)
+
+
+def _calibrated(found: Findings, case: Case) -> Case:
+    """Stages scaled to what the loader alone gave with all its workers: it knows contention."""
+    if found.alone is None or not case.stages:
+        return case
+    factor = input_rate(case) / found.alone.rate
+    stages = tuple(dataclasses.replace(s, seconds=s.seconds * factor) for s in case.stages)
+    return dataclasses.replace(case, stages=stages)
+
+
+def _stalls(found: Findings, windows: list[Window]) -> list[Window]:
+    """A GPU's queue hides waits, so there the share is what is lacking to the step alone; but no
+    more than the loop waits and copies: a step that was slower for other reasons is no stall."""
+    if not found.device or found.ceiling is None:
+        return windows
+    top, copied = found.ceiling.rate, _copy_seconds(found)
+
+    def stall(window: Window) -> float:
+        return max(0.0, min(1 - window.rate / top, window.stall + copied * window.rate))
+
+    return [Window(window.rate, stall(window)) for window in windows]

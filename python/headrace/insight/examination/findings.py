@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an examination has found so far: each experiment reads some of it and adds to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from headrace.insight.measure.contention import Contention
+from headrace.insight.measure.file_reads import Reads
+from headrace.insight.measure.loop import Step, Timed, keep_some
+from headrace.insight.measure.rendezvous import Rendezvous
+from headrace.insight.model.prediction import Remedy
+from headrace.insight.probes import torch_dataloader
+from headrace.insight.probes.ours import Anatomy
+from headrace.insight.report.report import Report
+from headrace.insight.stand_in import StandIn
+from headrace.loader import Loader
+from headrace.loader.views import Delivered
+
+
+@dataclasses.dataclass
+class Findings:
+    """One loader, one step, one report, and the raw measurements behind it."""
+
+    loader: Any
+    step: Step | None
+    model: Any = None  # whose step it is, where the user told them
+    optimizer: Any = None
+    report: Report = dataclasses.field(default_factory=Report)
+    rendezvous: Rendezvous | None = None  # of the ranks of this machine
+    stuck: bool = False  # the loader or the step hangs
+    kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
+    anew: bool = False  # the step changes its batches, so it needs copies
+    ceiling: Timed | None = None  # the step on one batch
+    step_cores: float = 0.0  # seconds of cores that it keeps busy for a record
+    cached: Timed | None = None  # the step on batches from memory
+    alone: Timed | None = None  # the loader without a step
+    real: Timed | None = None  # both, as trained
+    paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
+    reads: Reads | None = None
+    anatomy: Anatomy | None = None
+    contention: Contention = dataclasses.field(default_factory=Contention)  # while it was examined
+    held_up: float = 0.0  # records that wait for memory within the limit, on average
+    offers: list[Remedy] = dataclasses.field(default_factory=list)
+
+    @property
+    def ours(self) -> Loader | None:
+        """The loader, if it is one of ours."""
+        inner = self.loader.loader if isinstance(self.loader, Delivered) else self.loader
+        return inner if isinstance(inner, Loader) else None
+
+    @property
+    def dataloader(self) -> Any:
+        """The loader, if it is torch's DataLoader over a map-style dataset; else None."""
+        return self.loader if torch_dataloader.is_dataloader(self.loader) else None
+
+    @property
+    def once(self) -> bool:
+        """Whether the loader can be iterated once only."""
+        return hasattr(type(self.loader), "__next__")  # iter() would start worker processes
+
+    @property
+    def device(self) -> bool:
+        """Whether batches are copied to a device, which steps by itself: a GPU or a stand-in."""
+        return isinstance(self.step, StandIn) or "pinned" in self.report.copies
+
+    @property
+    def crowding(self) -> float:
+        """Of the time that the process wanted cores, what other programs had; other ranks of the
+        same training are none, they are there whenever it runs."""
+        return self.contention.share if self.rendezvous is None else 0.0
+
+    def note(self, text: str) -> None:
+        if text not in self.report.notes:
+            self.report.notes.append(text)
+
+    def keep(self) -> list[Any]:
+        """Some batches in memory of their own; none of a loader that they would use up."""
+        if not self.kept and not self.once:
+            self.kept = keep_some(self.loader)
+        return self.kept
+
+    def counted(self, name: str, what: str, timed: Timed) -> Timed | None:
+        """Its rate into the report; a failure becomes a sentence."""
+        if timed.failure:
+            way_out = ""
+            if timed.failure.startswith("DataError") and self.ours is not None:
+                way_out = '; with on_error="substitute" it goes on without such records'
+            text = timed.failure.splitlines()[0]
+            self.note(f"{what[:1].upper()}{what[1:]} ended early: {text}{way_out}")
+        if not timed.windows:
+            return None
+        self.report.rates[name] = timed.rate
+        self.report.timeline.loops[name] = timed.recording
+        return timed

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment "regions": some steps on one batch, with the parts of them recorded."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from headrace.insight.examination.findings import Findings
+from headrace.insight.measure.loop import once_more, settle
+from headrace.insight.measure.pace import Pace
+from headrace.insight.measure.regions import Recorder, clock_of_steps, recording
+from headrace.insight.measure.torch_regions import watched
+from headrace.insight.stand_in import StandIn, on_device
+
+_PATIENT = 3  # a step that takes so many times the experiment's seconds is left alone
+_ENOUGH = 3  # steps in which there was no part: then there is none
+
+
+def time_regions(found: Findings, seconds: float) -> None:
+    """Where a step's time goes: the user's named regions, and what torch tells by itself."""
+    if found.step is None or isinstance(found.step, StandIn) or not found.keep():
+        return
+    if _step_seconds(found) > _PATIENT * seconds:
+        found.note("The step is too long for its regions to be looked at in so short a time.")
+        return
+    recorder = Recorder(clock_of_steps())
+    try:
+        _run(found, recorder, on_device(found.kept[0], found.step), seconds)
+    except Exception as error:
+        if not recorder.steps:
+            _run(found, recorder, found.kept[0], seconds)  # a step that wants the host's batch
+        else:
+            found.note(f"The regions of the step ended early: {type(error).__name__}: {error}")
+    if recorder.found:
+        found.report.regions = recorder.regions()
+
+
+def _step_seconds(found: Findings) -> float:
+    """Of one step; with ranks, which decide alike, of the slowest."""
+    own = found.ceiling.step.mean if found.ceiling is not None else 0.0
+    if found.rendezvous is None or found.rendezvous.missing is not None:
+        return own
+    return float(max(found.rendezvous.exchange(own)))
+
+
+def _run(found: Findings, recorder: Recorder, batch: Any, seconds: float) -> None:
+    """Steps for so long; the first is not counted where there is time for another."""
+    step, begin, count = found.step, time.perf_counter(), 0
+    pace = Pace(seconds, found.rendezvous)
+    assert step is not None
+    with recording(recorder), watched(recorder, found.model, found.optimizer):
+        while True:
+            given = once_more(batch, found.anew)
+            with recorder.step():
+                step(given)
+            settle()
+            count += 1
+            if count >= _ENOUGH and not recorder.found:
+                return
+            if pace.over(time.perf_counter() - begin - pace.compared, count):
+                return
+            if count == 1:
+                recorder.forget()

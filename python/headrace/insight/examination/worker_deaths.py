@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of torch's DataLoader that dies is reported by its loader, when a batch is asked for.
+
+torch also has a handler of SIGCHLD, which raises RuntimeError in the main thread, wherever that is:
+in a loop that catches it, or in whatever the doctor does between two loops. A loader that waits
+for a batch looks after its workers itself, every five seconds, and raises the same from next().
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.insight.examination.after_import import when_imported
+
+_HANDLER, _CHECK = "torch.utils.data._utils.signal_handling", "_error_if_any_worker_fails"
+
+
+@contextlib.contextmanager
+def told_by_loaders_only() -> Iterator[None]:
+    """While it lasts, torch's handler raises nothing. Imports no torch."""
+    with contextlib.ExitStack() as undo:
+
+        def disarm(module: Any) -> None:
+            undo.callback(setattr, module, _CHECK, getattr(module, _CHECK))
+            setattr(module, _CHECK, lambda: None)  # which the handler looks up when it is called
+
+        with when_imported({_HANDLER: disarm}):
+            yield

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock in a training loop: two readings and a few additions for each batch.
+
+Each iteration counts in a lane of its own, which only the thread of its loop writes; whoever wants
+to know adds the lanes up. So the loop takes no lock, and a reader is at most one batch behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from operator import add, sub
+from typing import Any
+
+from headrace.batch import field_of_records
+from headrace.batch import records_in as batch_records
+from headrace.insight.live.histogram import BOUNDS, SIZE
+from headrace.insight.measure.loop import records_in
+
+_clock = time.perf_counter
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What was counted until a moment; of two, what happened in between.
+
+    The seconds include what a wait or a step under way has taken so far; the sums and counts, of
+    which there is a histogram, do not.
+    """
+
+    at: float = 0.0
+    batches: int = 0
+    records: int = 0
+    epochs: int = 0  # that came to their end
+    wait_seconds: float = 0.0
+    step_seconds: float = 0.0
+    wait_sum: float = 0.0
+    step_sum: float = 0.0
+    waits: tuple[int, ...] = (0,) * SIZE
+    steps: tuple[int, ...] = (0,) * SIZE
+    waiting: float = 0.0  # seconds that the longest wait under way has lasted; 0: none is
+    first_batch: float | None = None  # seconds from the first iter() to the first batch
+
+    def since(self, earlier: Figures) -> Figures:
+        return Figures(
+            self.at - earlier.at,
+            self.batches - earlier.batches,
+            self.records - earlier.records,
+            self.epochs - earlier.epochs,
+            self.wait_seconds - earlier.wait_seconds,
+            self.step_seconds - earlier.step_seconds,
+            self.wait_sum - earlier.wait_sum,
+            self.step_sum - earlier.step_sum,
+            tuple(map(sub, self.waits, earlier.waits)),
+            tuple(map(sub, self.steps, earlier.steps)),
+            self.waiting,
+            self.first_batch,
+        )
+
+    @property
+    def loop_seconds(self) -> float:
+        """Time in the loop: waits and steps, without what lies between two epochs."""
+        return self.wait_seconds + self.step_seconds
+
+    @property
+    def wait_share(self) -> float | None:
+        """Of the loop's time, spent waiting for data; None where there was no loop."""
+        return self.wait_seconds / self.loop_seconds if self.loop_seconds > 0 else None
+
+    def rate(self, count: float) -> float:
+        """So many in the loop's time, a second."""
+        return count / self.loop_seconds if self.loop_seconds > 0 else 0.0
+
+
+class Lane:
+    """One iteration at a time; its thread writes, others read."""
+
+    __slots__ = (
+        "batches",
+        "begin",
+        "end",
+        "epochs",
+        "first_batch",
+        "records",
+        "step_seconds",
+        "steps",
+        "taken",
+        "vain_seconds",
+        "wait_seconds",
+        "waits",
+    )
+
+    def __init__(self) -> None:
+        self.begin = 0.0  # of the wait under way; 0: there is none
+        self.end = 0.0  # of the last wait; 0: there was none in this iteration
+        self.batches = self.records = self.epochs = 0
+        self.wait_seconds = self.step_seconds = 0.0
+        self.vain_seconds = 0.0  # of waits that ended without a batch
+        self.waits, self.steps = [0] * SIZE, [0] * SIZE
+        self.first_batch: float | None = None
+        self.taken = False
+
+    def step_until(self, now: float) -> None:
+        """The step that began with the last batch, if there is one, ends."""
+        if self.end:
+            took = now - self.end
+            self.step_seconds += took
+            self.steps[bisect_left(BOUNDS, took)] += 1
+
+    def release(self) -> None:
+        self.begin = self.end = 0.0
+        self.taken = False
+
+
+class Meter:
+    """Lanes of one watch. ``timed`` may be called from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = _clock) -> None:
+        self.clock = clock
+        self._lanes: list[Lane] = []
+        self._lock = threading.Lock()
+
+    def timed(
+        self,
+        begin_iteration: Callable[[], Iterator[Any]],
+        count: Callable[[Any], int] | None = None,
+    ) -> Iterator[Any]:
+        """An iteration under the clock. ``count``: records of a batch, if that is not plain."""
+        begin = self.clock()
+        iterator = begin_iteration()
+        lane = self._lane()
+        kind = _Sized if hasattr(type(iterator), "__len__") else Timed
+        return kind(iterator, lane, begin, self.clock, count)
+
+    def _lane(self) -> Lane:
+        with self._lock:
+            lane = next((lane for lane in self._lanes if not lane.taken), None)
+            if lane is None:
+                lane = Lane()
+                self._lanes.append(lane)
+            lane.taken = True
+            return lane
+
+    def figures(self) -> Figures:
+        """All lanes together, as of now."""
+        now = self.clock()
+        found = Figures(now)
+        for lane in list(self._lanes):
+            found = _added(found, lane, now)
+        return found
+
+    def renew_lock(self) -> None:
+        """In a forked child, where whoever held it is gone."""
+        self._lock = threading.Lock()
+
+
+def _added(so_far: Figures, lane: Lane, now: float) -> Figures:
+    begin, end = lane.begin, lane.end
+    waiting = max(0.0, now - begin) if begin else 0.0
+    stepping = max(0.0, now - end) if end and not begin else 0.0
+    firsts = [first for first in (so_far.first_batch, lane.first_batch) if first is not None]
+    return Figures(
+        now,
+        so_far.batches + lane.batches,
+        so_far.records + lane.records,
+        so_far.epochs + lane.epochs,
+        so_far.wait_seconds + lane.wait_seconds + lane.vain_seconds + waiting,
+        so_far.step_seconds + lane.step_seconds + stepping,
+        so_far.wait_sum + lane.wait_seconds,
+        so_far.step_sum + lane.step_seconds,
+        tuple(map(add, so_far.waits, lane.waits)),
+        tuple(map(add, so_far.steps, lane.steps)),
+        max(so_far.waiting, waiting),
+        firsts[0] if firsts else None,
+    )
+
+
+class Timed:
+    """An iterator around a loader's. It keeps no batch; what it does not know is the other's."""
+
+    __slots__ = ("__weakref__", "_begun", "_clock", "_count", "_kind", "_lane", "_next", "_path",
+                 "_shaped", "inner")  # fmt: skip
+
+    def __init__(
+        self,
+        inner: Iterator[Any],
+        lane: Lane,
+        begun: float,
+        clock: Callable[[], float],
+        count: Callable[[Any], int] | None,
+    ) -> None:
+        self.inner = inner
+        self._next = inner.__next__
+        self._lane: Lane | None = lane
+        self._clock = clock
+        # What iter() took is waiting, too; what the loop did after it is not.
+        self._begun: float | None = clock() - begun
+        self._count = count
+        self._path: tuple[Any, ...] | None = None
+        self._shaped = False
+        self._kind: type | None = None
+
+    def __iter__(self) -> Timed:
+        return self
+
+    def __next__(self) -> Any:
+        lane = self._lane
+        if lane is None:
+            return self._next()
+        begin = lane.begin = self._clock()
+        end = lane.end
+        if end:
+            took = begin - end
+            lane.step_seconds += took
+            lane.steps[bisect_left(BOUNDS, took)] += 1
+        try:
+            batch = self._next()
+        except BaseException as error:
+            self._broken_off(lane, begin, error)
+            raise
+        end = self._clock()
+        took = end - begin
+        if self._begun is not None:
+            took += self._begun
+            self._first(lane, took)
+        lane.wait_seconds += took
+        lane.waits[bisect_left(BOUNDS, took)] += 1
+        lane.batches += 1
+        lane.end, lane.begin = end, 0.0
+        if self._path is not None and type(batch) is self._kind:
+            value: Any = batch
+            try:
+                for key in self._path:
+                    value = value[key]
+                # len() of torch's tensors takes seven times as long as their shape.
+                lane.records += value.shape[0] if self._shaped else len(value)
+                return batch
+            except Exception:  # it is made in another way than those before
+                pass
+        lane.records += self._learn(batch)
+        return batch
+
+    def _first(self, lane: Lane, took: float) -> None:
+        self._begun = None
+        if lane.first_batch is None:
+            lane.first_batch = took
+
+    def _learn(self, batch: Any) -> int:
+        """Records of a batch, and the way to what says so in the next ones."""
+        if self._count is not None:
+            return self._count(batch)
+        try:
+            number = records_in(batch)
+        except Exception:  # stranger than anything that the loop need fail for
+            return 1
+        with contextlib.suppress(Exception):
+            self._kind = type(batch)
+            self._path, self._shaped = _path_to_records(batch, number)
+        return number
+
+    def _broken_off(self, lane: Lane, begin: float, error: BaseException) -> None:
+        """No batch came: the epoch is over, or something was raised; a loop may go on after that.
+
+        The seconds count as waiting. They are in no bucket, because nothing came.
+        """
+        lane.vain_seconds += self._clock() - begin + (self._begun or 0.0)
+        self._begun = None
+        lane.begin = lane.end = 0.0
+        if isinstance(error, StopIteration):
+            lane.epochs += 1
+            self._leave()
+
+    def _leave(self) -> None:
+        lane, self._lane = self._lane, None
+        if lane is not None:
+            lane.release()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # while it is being made
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __del__(self) -> None:
+        """A loop that was left early: its last step ends here."""
+        lane = getattr(self, "_lane", None)
+        if lane is not None:
+            lane.step_until(self._clock())
+            lane.release()
+
+
+class _Sized(Timed):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self.inner)  # type: ignore[arg-type]
+
+
+def _path_to_records(batch: Any, number: int) -> tuple[tuple[Any, ...] | None, bool]:
+    """Keys that lead to an array (True) or a sequence of ``number``; None: there is no such way."""
+    path: tuple[Any, ...] = ()
+    value: Any = batch
+    known = field_of_records(batch)
+    if known is not None:
+        return (known,), hasattr(batch[known], "shape")
+    if batch_records(batch) is not None:
+        return None, False
+    for _ in range(8):
+        if hasattr(value, "shape"):
+            fits = len(value.shape) > 0 and value.shape[0] == number
+            return (path if fits else None), True
+        if not isinstance(value, (tuple, list, dict)) or not value:
+            fits = hasattr(value, "__len__") and len(value) == number
+            return (path if fits else None), False
+        key = next(iter(value)) if isinstance(value, dict) else 0
+        below = value[key]
+        countable = hasattr(below, "__len__") or hasattr(below, "shape")
+        if isinstance(below, (str, bytes)) or not countable or getattr(below, "shape", 0) == ():
+            fits = len(value) == number and not isinstance(value, dict)
+            return (path if fits else None), False
+        value, path = below, (*path, key)
+    return None, False

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``hr.watch`` returns: a loop under watch, and all that is known about it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headrace import arguments
+from headrace.delivery.prefetch import Prefetch
+from headrace.errors import declare, warn
+from headrace.insight.live import stalls, tap
+from headrace.insight.live.exposition import render
+from headrace.insight.live.histogram import spread
+from headrace.insight.live.meter import Figures, Meter
+from headrace.insight.live.metrics import families
+from headrace.insight.live.status import Writer, line
+from headrace.insight.live.window import Recent, Snapshot, counters_of
+from headrace.insight.measure.process_sampler import ProcessSampler, Reading, Thinned, growth
+from headrace.loader import Loader
+from headrace.loader.iteration import live
+
+NOT_ITERABLE = declare(
+    "HR0910",
+    "config",
+    "nothing to watch",
+    "hr.watch takes what a training loop iterates: a headrace.Loader or a view of it, a DataLoader "
+    "of torch, hr.prefetch(...), or anything that a for loop accepts.",
+)
+BAD_SHARE = declare(
+    "HR0912",
+    "config",
+    "not a share of the time",
+    "warn= is the share of the loop's time, above 0 and at most 1, that may be spent waiting for "
+    "data before a warning comes: 0.1 is a tenth. None never warns.",
+)
+NOT_OPEN = declare(
+    "HR0913",
+    "config",
+    "a watch that is not open",
+    "A watch is a context: `with hr.watch(loader) as seen:` around the loop. It is opened once; "
+    "for another run, make another one.",
+)
+OF_THIS_PROCESS = declare(
+    "HR0914",
+    "unsupported",
+    "a watch in another process",
+    "A watch has a thread and belongs to the process that made it. It cannot be pickled or copied; "
+    "give the figures of seen.stats(), which are plain values.",
+)
+
+_TICK = 1.0  # seconds between looks at the process and the loop
+_ASK_EVERY = 0.5  # seconds between requests for the GIL, on average
+_MOMENTS = 256  # of memory, that are kept
+
+
+class Watch:
+    """A loop under watch: see ``hr.watch``. ``for batch in seen`` iterates the loader."""
+
+    def __init__(
+        self,
+        loader: Any,
+        every: float | None,
+        warn: float | None,
+        port: int | None,
+        host: str,
+        name: str,
+        window: float,
+    ) -> None:
+        if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+            raise NOT_ITERABLE.error(f"{type(loader).__name__} cannot be iterated")
+        if warn is not None and not 0 < float(warn) <= 1:
+            raise BAD_SHARE.error(f"warn={warn!r}", hint="0.1 is a tenth of the time")
+        self.loader, self.name = loader, name
+        self._meter = Meter()
+        self._window = max(_TICK, arguments.seconds("window", window))
+        self._writer = None if every is None else Writer(arguments.seconds("every", every))
+        self._stalls = None if warn is None else stalls.Stalls(float(warn))
+        self._address = None if port is None else (host, arguments.integer("port", port))
+        self._endpoint: Any = None
+        self._sampler: ProcessSampler | None = None
+        self._process = os.getpid()
+        self._tapped = self._entered = self._failed = False
+        self._counted: Mapping[str, Any] = {}
+        self._final: dict[str, Any] | None = None
+
+    # The context.
+
+    def __enter__(self) -> Watch:
+        if self._entered:
+            raise NOT_OPEN.error("it was opened before", hint="make another one for another run")
+        if self._address is not None:
+            from headrace.insight.live.endpoint import Endpoint
+
+            self._endpoint = Endpoint(*self._address, self.prometheus, self.status)
+        self._sampler = ProcessSampler(_TICK, _ASK_EVERY, self._tick)
+        self._memory: Thinned[tuple[int, int]] = Thinned(_MOMENTS)
+        self._begin = self._window_begin = self._snapshot()
+        self._good: Snapshot | None = None  # the last window without a stall
+        self._recent = Recent(self._window, self._begin)
+        self._sampler.__enter__()
+        self._first_beat = self._sampler.readings[0]
+        self._entered = True
+        live.add(self)
+        _open.add(self)
+        self._tapped = tap.attach(self.loader, self._meter)
+        if self._endpoint is not None:
+            self._endpoint.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the watch, as leaving the context does; its figures stay."""
+        if self._final is not None or not self._entered:
+            return
+        tap.detach(self.loader, self._meter)
+        if os.getpid() != self._process:
+            return  # a forked child has none of the threads
+        assert self._sampler is not None
+        self._sampler.__exit__()
+        self._last_text = self.prometheus(), self.status()
+        self._final = self.stats()
+        if self._endpoint is not None:
+            self._endpoint.close()
+        self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        figures = self._meter.figures().since(self._begin.figures)
+        if self._writer is not None and figures.batches and _writes_lines():
+            reading = self._last_beat()
+            self._writer.write(line(figures, reading.resident_bytes, self.name))
+            self._writer.end()
+        if not figures.batches and not self._tapped:
+            warn(
+                f"no batch was seen: a {type(self.loader).__name__} cannot be watched from "
+                "outside; write `for batch in seen`"
+            )
+
+    # Iteration.
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._entered:
+            raise NOT_OPEN.error("it is iterated", hint="with hr.watch(loader) as seen: ...")
+        if self._tapped or self._final is not None:
+            return iter(self.loader)
+        return self._meter.timed(lambda: iter(self.loader))
+
+    def __len__(self) -> int:
+        """Batches of an epoch, if the loader knows."""
+        return len(self.loader)
+
+    def __bool__(self) -> bool:
+        return True  # a loader of no batches can be watched, too
+
+    # What is known.
+
+    @property
+    def port(self) -> int | None:
+        """Where Prometheus finds the figures; None without a server."""
+        return None if self._endpoint is None else int(self._endpoint.port)
+
+    def stats(self) -> dict[str, Any]:
+        """Figures as plain values: times in seconds, memory in bytes, shares from 0 to 1.
+
+        ``batches``, ``records``, ``epochs``; ``wait_seconds`` and ``step_seconds`` in sum,
+        ``wait`` and ``step`` each as mean, p50, p95, p99 (within six per cent); ``wait_share``;
+        ``first_batch_seconds``; ``recent``: the same of the last window. Of the process:
+        ``resident_bytes``, ``growth_bytes_per_1000_batches``, ``cpu_seconds`` (with those of the
+        processes that it started), ``gil_share``. ``stalls``: how often the input began to stall.
+        ``loader``: what a Headrace loader counts itself. None: not known.
+        """
+        if self._final is not None:
+            return self._final
+        self._require_open()
+        now = self._snapshot()
+        whole, recent, reading = now.since(self._begin), self._recent.until(now), self._last_beat()
+        first, moments = self._first_beat, self._memory.all()
+        grown = growth([batches for batches, _ in moments], [size for _, size in moments])
+        cpu = reading.cpu_seconds - first.cpu_seconds + reading.child_seconds - first.child_seconds
+        return {
+            "name": self.name,
+            "seconds": whole.figures.at,
+            **_loop(whole.figures),
+            "first_batch_seconds": whole.figures.first_batch,
+            "recent": {"seconds": recent.figures.at, **_loop(recent.figures)},
+            "resident_bytes": reading.resident_bytes,
+            "worker_bytes": reading.child_bytes,
+            "growth_bytes_per_1000_batches": None if grown is None else 1000 * grown,
+            "cpu_seconds": cpu,
+            "gil_share": whole.gil_share,
+            "stalls": self._stalls.count if self._stalls else 0,
+            "loader": dict(self._counted),
+        }
+
+    def status(self) -> str:
+        """The line about the last window."""
+        if self._final is not None:
+            return self._last_text[1]
+        self._require_open()
+        recent = self._recent.until(self._snapshot())
+        return line(recent.figures, self._last_beat().resident_bytes, self.name)
+
+    def prometheus(self) -> str:
+        """The figures as Prometheus reads them, exposition format 0.0.4."""
+        if self._final is not None:
+            return self._last_text[0]
+        self._require_open()
+        now = self._snapshot()
+        recent = self._recent.until(now)
+        count = self._stalls.count if self._stalls else 0
+        name = self.name or type(tap.inner_loader(self.loader)).__name__
+        reading = self._last_beat()
+        return render(families(name, now.since(self._begin), recent, reading, count, self._counted))
+
+    def _require_open(self) -> None:
+        if not self._entered:
+            raise NOT_OPEN.error("it knows nothing", hint="with hr.watch(loader) as seen: ...")
+
+    def _last_beat(self) -> Reading:
+        assert self._sampler is not None
+        return self._sampler.readings[-1]
+
+    def _snapshot(self) -> Snapshot:
+        counted = _stats_of(self.loader)
+        self._counted = counted or self._counted
+        assert self._sampler is not None
+        figures = self._meter.figures()
+        return Snapshot(figures, counters_of(self._counted), self._sampler.requests)
+
+    # Once a second, on the sampler's thread.
+
+    def _tick(self) -> None:
+        if self._failed:
+            return
+        try:
+            self._look()
+        except Exception as error:  # the run goes on, whatever is wrong with its watch
+            self._failed = True
+            with contextlib.suppress(Warning):
+                warn(f"the watch ends: {type(error).__name__}: {error}")
+
+    def _look(self) -> None:
+        now = self._snapshot()
+        self._recent.add(now)
+        reading = self._last_beat()
+        batches = now.figures.batches - self._begin.figures.batches
+        self._memory.add((batches, reading.resident_bytes))
+        window = now.since(self._window_begin)
+        if window.figures.at >= self._window:
+            self._window_begin = now
+            self._judge(window)
+        if self._writer is not None and _writes_lines() and self._writer.due(now.figures.at):
+            recent = self._recent.until(now).figures
+            self._writer.write(line(recent, reading.resident_bytes, self.name))
+
+    def _judge(self, window: Snapshot) -> None:
+        if self._stalls is None:
+            return
+        share = window.figures.wait_share
+        if self._stalls.begins(share):
+            text = stalls.message(self._good, window, _who(self.name))
+            if self._writer is not None:
+                self._writer.end()
+            try:
+                warn(text)
+            except Warning:  # warnings are errors here, but this thread is not the loop's
+                Writer(0).write(f"headrace: {text}")
+        elif share is not None and share <= self._stalls.share:
+            self._good = window
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise OF_THIS_PROCESS.error("it cannot be pickled or copied", hint="seen.stats()")
+
+    def __repr__(self) -> str:
+        state = "not open" if not self._entered else "ended" if self._final else "open"
+        return f"<watch of {type(self.loader).__name__}, {state}>"
+
+
+_open: weakref.WeakSet[Watch] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    tap.renew_lock()
+    for watch in list(_open):
+        watch._meter.renew_lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _loop(figures: Figures) -> dict[str, Any]:
+    return {
+        "batches": figures.batches,
+        "records": figures.records,
+        "epochs": figures.epochs,
+        "wait_seconds": figures.wait_seconds,
+        "step_seconds": figures.step_seconds,
+        "wait_share": figures.wait_share,
+        "records_per_second": figures.rate(figures.records),
+        "batches_per_second": figures.rate(figures.batches),
+        "wait": spread(figures.waits, figures.wait_sum)._asdict(),
+        "step": spread(figures.steps, figures.step_sum)._asdict(),
+    }
+
+
+def _stats_of(loader: Any) -> Mapping[str, Any]:
+    """What one of our loaders counts itself; nothing of others, or while it is being closed."""
+    inner = tap.inner_loader(loader)
+    try:
+        if isinstance(inner, Loader):
+            running = inner.assembly.present_engine is not None and inner.assembly.is_settled
+            return inner.stats() if running else {}
+        if isinstance(inner, Prefetch):
+            return {**_stats_of(inner.source), **inner.stats()}
+    except Exception:
+        pass
+    return {}
+
+
+def _writes_lines() -> bool:
+    """Of several ranks only the first: their lines would be over one another."""
+    return os.environ.get("RANK", "0") in ("", "0")
+
+
+def _who(name: str) -> str:
+    rank = os.environ.get("RANK")
+    named = f"{name}: " if name else ""
+    return f"rank {rank}: {named}" if rank else named

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stretch of the run was like: the loop's figures, the loader's own counters, the GIL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Mapping
+from operator import sub
+from typing import Any
+
+from headrace.insight.live.meter import Figures
+from headrace.insight.measure.process_sampler import Requests
+
+NONE = Requests(0.0, 0.0, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """Everything that counts up, at a moment; or, of two, what it grew by."""
+
+    figures: Figures = dataclasses.field(default_factory=Figures)
+    counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    requests: Requests = NONE  # for the GIL
+
+    def since(self, earlier: Snapshot) -> Snapshot:
+        return Snapshot(
+            self.figures.since(earlier.figures),
+            # A loader that was made anew begins at 0 again.
+            {name: max(0.0, value - earlier.counters.get(name, 0.0))
+             for name, value in self.counters.items()},
+            Requests(*map(sub, self.requests, earlier.requests)),
+        )  # fmt: skip
+
+    @property
+    def gil_share(self) -> float | None:
+        return self.requests.share[0] if self.requests.asked >= 10 else None
+
+
+class Recent:
+    """Snapshots of the last ``seconds``, and what happened since the oldest of them."""
+
+    def __init__(self, seconds: float, first: Snapshot) -> None:
+        self._seconds = seconds
+        self._kept: deque[Snapshot] = deque([first])
+
+    def add(self, snapshot: Snapshot) -> None:
+        self._kept.append(snapshot)
+        # The oldest is the last one that is old enough, so that the window is never too short.
+        while len(self._kept) > 2 and self._age(self._kept[1]) >= self._seconds:
+            self._kept.popleft()
+
+    def _age(self, snapshot: Snapshot) -> float:
+        return self._kept[-1].figures.at - snapshot.figures.at
+
+    def until(self, now: Snapshot) -> Snapshot:
+        """What happened from the window's begin to ``now``."""
+        return now.since(self._kept[0])
+
+
+def counters_of(stats: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a loader's ``stats()`` that count up, those of its stages as "stage.read"."""
+    found = {f"stage.{name}": float(seconds) for name, seconds in stats.get("stages", {}).items()}
+    for name in ("batches", "records", "bad_records", "warnings", "copies", "bytes"):
+        if name in stats:
+            found[name] = float(stats[name])
+    found |= {
+        name: float(value) for name, value in stats.items()
+        if name.endswith("_seconds") and isinstance(value, (int, float))
+    }  # fmt: skip
+    return found

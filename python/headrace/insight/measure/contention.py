@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether other programs had the cores while something was measured, as the files under /proc tell.
+
+    contention = Contention()
+    with contention.watched():
+        ...
+    contention.share  # 0.3: of the time that our threads wanted a core, 30 % went to others
+
+A busy machine alone spoils no measurement: what counts is the time that our threads could have run
+and did not. Where they also outnumber the cores they wait for each other, so no more of it is put
+down to others than others have computed. What a hypervisor took comes on top.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from headrace.insight.measure.machine import core_numbers
+from headrace.insight.measure.process_sampler import Processes
+
+_TICK = 1 / os.sysconf("SC_CLK_TCK")
+_FULL = 0.9  # of the cores; beyond it somebody waits, where the system does not tell who
+ROOT = "/"
+
+
+class Seen(NamedTuple):
+    """Seconds so far, of all cores that this process may use."""
+
+    wall: float
+    own: float  # computed by this process and those that it started
+    all: float  # computed by anybody
+    stolen: float  # by the hypervisor
+    queued: float | None  # in which threads of ours could run and had no core; None: not told
+
+
+class Contention:
+    """Adds up what it saw in each stretch that was watched."""
+
+    def __init__(self, root: str | None = None) -> None:
+        root = ROOT if root is None else root
+        self._proc = os.path.join(root, "proc")
+        self._processes = Processes(root)
+        self._queues: dict[str, float] = {}  # by thread
+        self._queued = 0.0
+        self.own = self.lost = 0.0
+
+    @property
+    def share(self) -> float:
+        """Of the time that this process wanted cores, the part in which others had them."""
+        wanted = self.own + self.lost
+        return self.lost / wanted if wanted > 0 else 0.0
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        before = self._look()
+        try:
+            yield
+        finally:
+            self._add(before, self._look())
+
+    def _add(self, before: Seen | None, after: Seen | None) -> None:
+        if before is None or after is None:
+            return
+        own = max(0.0, after.own - before.own)
+        others = max(0.0, after.all - before.all - own)
+        stolen = max(0.0, after.stolen - before.stolen)
+        self.own += own
+        self.lost += stolen + lost_to(others, own, before, after)
+
+    def _look(self) -> Seen | None:
+        cores = self._cores()
+        if cores is None:
+            return None
+        child_seconds, _ = self._processes.children()
+        own = time.process_time() + child_seconds
+        return Seen(time.monotonic(), own, *cores, self._queue())
+
+    def _cores(self) -> tuple[float, float] | None:
+        """Computed and stolen seconds of the cores that this process may use."""
+        allowed = {f"cpu{number}" for number in core_numbers()}
+        computed = stolen = 0
+        try:
+            with open(f"{self._proc}/stat") as file:
+                for line in file:
+                    name, *fields = line.split()
+                    if name in allowed:
+                        user, nice, system, _, _, interrupts, soft, steal, *_ = map(int, fields)
+                        computed += user + nice + system + interrupts + soft
+                        stolen += steal
+        except (OSError, ValueError):
+            return None
+        return computed * _TICK, stolen * _TICK
+
+    def _queue(self) -> float | None:
+        """Seconds in line so far, of our threads and of processes that we started; those of one
+        that has ended meanwhile stay, as far as they were seen."""
+        now: dict[str, float] = {}
+        try:
+            threads = [f"self/task/{thread}" for thread in os.listdir(f"{self._proc}/self/task")]
+            for name in (*threads, *self._processes.descendants()):
+                with contextlib.suppress(OSError), open(f"{self._proc}/{name}/schedstat") as file:
+                    now[name] = 1e-9 * int(file.read().split()[1])
+        except (OSError, ValueError, IndexError):
+            return None
+        if not now:
+            return None
+        for thread, seconds in now.items():
+            known = self._queues.get(thread, 0.0)
+            self._queued += seconds - known if seconds >= known else seconds
+        self._queues = now
+        return self._queued
+
+
+def lost_to(others: float, own: float, before: Seen, after: Seen) -> float:
+    """How many of the seconds that others computed this process would have used itself."""
+    if before.queued is not None and after.queued is not None:
+        return min(others, after.queued - before.queued)
+    room = len(core_numbers()) * (after.wall - before.wall)
+    return others if own + others >= _FULL * room else 0.0

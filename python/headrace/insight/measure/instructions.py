@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the engine's instruction sets runs on this machine, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headrace import _core
+
+NAMES = {
+    "scalar": "scalar code",
+    "avx2": "AVX2",
+    "avx2-slow-pdep": "AVX2 without pdep",
+    "avx512": "AVX-512",
+    "neon": "NEON",
+}
+
+
+class Reason(NamedTuple):
+    """Why a form is in force; as ``_core.simd_reason`` has it."""
+
+    forced: bool  # by HEADRACE_SIMD
+    best: str  # what runs unforced
+    pdep_cost: float  # of one pdep in multiplications; 0: nothing depends on it here
+    lacks: str  # what the level above the best would need
+
+
+def in_force() -> str:
+    """Its name, as HEADRACE_SIMD takes it: ``"avx2"``."""
+    return _core.simd_level()
+
+
+def text(level: str | None = None, reason: Reason | None = None) -> str:
+    """What runs, why, and what would run elsewhere. Of this process, where nothing is given.
+
+    Example:
+        >>> from headrace.insight.measure import instructions
+        >>> instructions.text("avx2", instructions.Reason(False, "avx2", 1.0, "VBMI2, GFNI"))
+        'AVX2: this CPU lacks VBMI2, GFNI; AVX-512 runs from Ice Lake and Zen 4 on'
+    """
+    level = level or in_force()
+    reason = reason or Reason(*_core.simd_reason())
+    name = NAMES.get(level, level)
+    if reason.forced:
+        best = "the same" if level == reason.best else NAMES[reason.best]
+        return f"{name}, forced by HEADRACE_SIMD; {best} would run without it"
+    if level == "neon":
+        return (
+            f"{name}, which every 64-bit ARM has; x86 runs AVX2 or AVX-512, with the same results"
+        )
+    if level == "avx512":
+        return f"{name}, the best level; elsewhere AVX2 or scalar code, with the same results"
+    slow = f", which takes {reason.pdep_cost:.0f} multiplications here"
+    name += slow if level == "avx2-slow-pdep" else ""
+    above = "AVX2 runs from Haswell and Zen on"
+    if level != "scalar":
+        above = "AVX-512 runs from Ice Lake and Zen 4 on"
+    return f"{name}: this CPU lacks {reason.lacks}; {above}"

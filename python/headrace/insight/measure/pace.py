@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a stretch of a loop is over: after so many seconds; with ranks, after the same step on all.
+
+Ranks whose steps communicate must stop after the same one: the others would wait for one that has
+stopped. They compare their clocks every few steps and go by the slowest.
+"""
+
+from __future__ import annotations
+
+import time
+
+from headrace.insight.measure.rendezvous import Gone, Rendezvous
+
+_LATE = 6.0  # times the seconds: by then one step suffices
+
+
+class Pace:
+    """One stretch of ``seconds``, with at least ``least`` steps where these are not very long."""
+
+    def __init__(
+        self, seconds: float, rendezvous: Rendezvous | None = None, least: int = 1
+    ) -> None:
+        self._seconds, self._least = seconds, least
+        self._rendezvous = (
+            rendezvous if rendezvous is not None and rendezvous.missing is None else None
+        )
+        self._next_look = 1
+        self.elapsed = 0.0  # on the slowest rank, when it was last compared
+        self.steps = 0
+        self.compared = 0.0  # seconds that comparing took: no part of the loop
+
+    def over(self, elapsed: float, steps: int) -> bool:
+        """Whether it is, ``elapsed`` seconds and ``steps`` steps after its begin."""
+        if self._rendezvous is None:
+            self.elapsed, self.steps = elapsed, steps
+            return self._enough()
+        if steps < self._next_look:
+            return False
+        begin = time.perf_counter()
+        try:
+            elapsed = max(self._rendezvous.exchange(elapsed))
+        except Gone:
+            self._rendezvous = None
+        self.compared += time.perf_counter() - begin
+        self.elapsed, self.steps = elapsed, steps
+        if self._enough():
+            return True
+        # Half of the steps that seem to be left: the pace may change, and nobody may be late.
+        left = steps * (self._seconds - elapsed) / max(elapsed, 1e-9) / 2
+        self._next_look = steps + max(1, int(min(left, 1e6)))
+        return False
+
+    def _enough(self) -> bool:
+        if self.steps < 1:
+            return False
+        few = self.steps < self._least and self.elapsed < _LATE * self._seconds
+        return self.elapsed >= self._seconds and not few

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judging without measuring: a law over numbers, the verdict, what a remedy will give."""

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each remedy would give: the case as it would be, through the same law, as a range.
+
+A remedy says what the case becomes at worst and at best; the law gives a range for each, and what
+the law missed in the run that was measured widens it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+from headrace.insight.model.case import Case, Stage, input_rate, loop_bounds
+
+WORTH = 1.05  # a gain that is smaller is not offered
+_FEW_WAITS = 0.1  # of a record's time, that no limit comes of
+_MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
+
+
+@dataclasses.dataclass(frozen=True)
+class Remedy:
+    """A change: the case with it at worst and at best, and what to type."""
+
+    name: str
+    what: str
+    worst: Case
+    best: Case
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """Between which rates (records a second) the loop would run with a remedy."""
+
+    name: str
+    what: str
+    low: float
+    high: float
+
+
+def predict(case: Case, remedy: Remedy, measured: float) -> Prediction:
+    """The range for a remedy; ``measured`` is the loop's rate without it."""
+    explained = measured / loop_bounds(case)[1]
+    low = loop_bounds(remedy.worst)[0] * min(1.0, explained) * (1 - _MISS)
+    high = loop_bounds(remedy.best)[1] * max(1.0, explained) * (1 + _MISS)
+    return Prediction(remedy.name, remedy.what, low, high)
+
+
+def ranked(case: Case, remedies: Sequence[Remedy], measured: float) -> list[Prediction]:
+    """The predictions that are worth something, the best first."""
+    found = [predict(case, remedy, measured) for remedy in remedies]
+    found = [p for p in found if math.isfinite(p.high) and p.low + p.high > 2 * measured * WORTH]
+    return sorted(found, key=lambda p: -(p.low + p.high))
+
+
+def more_workers(case: Case, workers: int, what: str) -> Remedy:
+    """``workers`` threads or processes, which also make records ahead."""
+    changed = dataclasses.replace(case, workers=workers, overlapped=True)
+    return Remedy(f"{workers} workers", what, changed, changed)
+
+
+def cheaper(
+    case: Case,
+    name: str,
+    what: str,
+    factors: dict[str, tuple[float, float]],
+    copy: tuple[float, float] = (1.0, 1.0),
+) -> Remedy:
+    """Stages that take a share of what they took: (at worst, at best) by kind or by name."""
+
+    def at(which: int) -> Case:
+        def factor(stage: Stage) -> float:
+            found = factors.get(stage.name) or factors.get(stage.kind) or (1.0, 1.0)
+            return found[which]
+
+        stages = _each(case.stages, factor)
+        return dataclasses.replace(
+            case, stages=stages, copy_seconds=case.copy_seconds * copy[which]
+        )
+
+    return Remedy(name, what, at(0), at(1))
+
+
+def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
+    """A stage left out; ``spread``: by what share its own price is uncertain."""
+    return cheaper(case, f"without {stage}", what, {stage: (spread, 0.0)})
+
+
+def more_memory(case: Case, what: str) -> Remedy:
+    """A memory limit that holds nobody up."""
+    changed = dataclasses.replace(case, memory_places=math.inf)
+    return Remedy("more memory", what, changed, changed)
+
+
+def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
+    """Pictures stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
+    return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
+
+
+def compared(
+    case: Case,
+    name: str,
+    what: str,
+    ratio: tuple[float, float],
+    *,
+    workers: int | None = None,
+    read: tuple[float, float] = (1.0, 1.0),
+    copy: tuple[float, float] = (1.0, 1.0),
+) -> Remedy:
+    """What was run beside the loader as it is: so many times as fast, (at worst, at best).
+
+    Both read from memory then, so waits for the storage are left out of the comparison: of these a
+    share ``read`` is left, and of copies to the device a share ``copy``.
+    """
+    now = input_rate(_warm(case))
+    total = sum(stage.seconds for stage in case.stages)
+    waits = sum(stage.seconds for stage in case.stages if _is_wait(stage))
+
+    def at(which: int) -> Case:
+        after = dataclasses.replace(
+            case,
+            workers=workers or case.workers,
+            overlapped=case.overlapped or workers is not None,
+            copy_seconds=case.copy_seconds * copy[which],
+            as_run=waits <= _FEW_WAITS * total,
+        )
+        there = input_rate(_warm(after))
+        factor = there / (now * ratio[which]) if math.isfinite(now) else 1.0
+        stages = _each(after.stages, lambda s: read[which] if _is_wait(s) else factor)
+        return dataclasses.replace(after, stages=stages)
+
+    return Remedy(name, what, at(0), at(1))
+
+
+def block_shuffled(case: Case, what: str, share: float) -> Remedy:
+    """Random reads that become long ones; ``share``: of a read's time, were all of it one stretch.
+
+    A window of blocks is read at a time, so it comes to no more than twice that.
+    """
+    read = (min(1.0, 2 * share), share)
+    return compared(case, "block shuffle", what, (1.0, 1.0), read=read)
+
+
+def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
+    """Copies from pinned memory on a stream of their own; ``pinned``: what share of their time."""
+    shorter = dataclasses.replace(case, copy_seconds=case.copy_seconds * min(1.0, pinned))
+    beside = dataclasses.replace(shorter, copy_overlapped=True)
+    return Remedy("pinned copies on a side stream", what, shorter, beside)
+
+
+def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
+    """Another input, whose rate alone was measured: (at worst, at best) records a second.
+
+    It had all cores, so it has fewer where the step takes some.
+    """
+
+    def at(rate: float) -> Case:
+        stage = Stage(name, "decode", case.cores / rate, ("cores",))
+        return dataclasses.replace(case, stages=(stage,), workers=case.cores, overlapped=True)
+
+    return Remedy(name, what, at(rates[0]), at(rates[1]))
+
+
+def _is_wait(stage: Stage) -> bool:
+    """Whether all that it takes is the storage's time."""
+    return stage.resources == ("disk",)
+
+
+def _warm(case: Case) -> Case:
+    """The case with all that is read in memory."""
+    kept = tuple(stage for stage in case.stages if not _is_wait(stage))
+    return dataclasses.replace(case, stages=kept)
+
+
+def _each(stages: Sequence[Stage], factor: Callable[[Stage], float]) -> tuple[Stage, ...]:
+    return tuple(
+        dataclasses.replace(stage, seconds=stage.seconds * factor(stage)) for stage in stages
+    )

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first five lines of a report: they need no knowledge of loaders."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from headrace.insight.model.verdict import FED_SHARE
+from headrace.insight.report.wording import number, percent
+
+if TYPE_CHECKING:
+    from headrace.insight.report.results import Results
+
+_SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
+_SENTENCES = {
+    "fed": "Your training is fed: data is there when it is asked for.",
+    "consumer": "Your training step is the limit, not the data.",
+    "unsure": "No verdict: the measurements do not agree on one.",
+}
+_LIMITS = {
+    "storage": "reading it is what takes longest",
+    "small-files": "opening so many small files is what takes longest",
+    "decode": "decoding it is what takes longest",
+    "operator": "one step of the pipeline is what takes longest",
+    "python": "code in Python is what takes longest",
+    "workers": "too few workers make it",
+    "collate": "putting records together to a batch is what takes longest",
+    "memory": "its memory limit lets too few records be made side by side",
+    "copy": "copying it to the device is what takes longest",
+    "rank": "one rank gets it later than the others, which wait for that rank",
+}
+
+
+_LOOKS_LIKE = {
+    "fed": "a loop that is fed",
+    "consumer": "the training step",
+    "storage": "reading the data",
+    "small-files": "opening so many small files",
+    "decode": "decoding",
+    "operator": "one step of the pipeline",
+    "python": "code in Python",
+    "workers": "too few workers",
+    "collate": "putting records together to a batch",
+    "memory": "the loader's memory limit",
+    "copy": "the copy to the device",
+    "rank": "one slow rank",
+}
+
+
+def lines(report: Results) -> list[str]:
+    """Five lines that need no knowledge of loaders."""
+    return [
+        f"{report.verdict.upper()}: {_sentence(report)}",
+        _waiting(report),
+        _cause(report),
+        _advice(report),
+        _certainty(report),
+    ]
+
+
+def _sentence(report: Results) -> str:
+    if report.verdict == "unsure" and report.detail is None:
+        return "No verdict: the loop could not be timed."
+    if report.verdict == "unsure" and report.detail is not None and report.detail.reason:
+        return f"No verdict: {report.detail.reason}."
+    if report.verdict in _SENTENCES:
+        return _SENTENCES[report.verdict]
+    who = "A loop that did nothing else" if report.stall_share is None else "Your loop"
+    waits = "would wait" if report.stall_share is None else "waits"
+    return f"{who} {waits} for data: {_LIMITS.get(report.verdict, report.verdict)}."
+
+
+def _waiting(report: Results) -> str:
+    real, ceiling = report.rates.get("real"), report.rates.get("ceiling")
+    if report.stall_share is None:
+        alone = report.rates.get("loader")
+        if alone is None:
+            return "Nothing could be measured."
+        return (
+            f"The loader alone gives {number(alone)} records a second; whether that is enough "
+            "cannot be told without a step."
+        )
+    text = f"The loop waits for data {percent(report.stall_share)} of its time"
+    if real:
+        text += f" and takes {number(real)} records a second"
+    return text + (f"; the step alone could take {number(ceiling)}." if ceiling else ".")
+
+
+def _cause(report: Results) -> str:
+    detail = report.detail
+    if detail is None:
+        return "What limits it is not known."
+    if report.verdict == "consumer" or report.verdict == "fed":
+        if not math.isfinite(detail.margin):
+            return "The data comes so fast that it is never the limit."
+        text = f"The loader alone could deliver {1 + detail.margin:.1f} times what the step takes"
+        if report.stall_share is not None and report.stall_share > FED_SHARE:
+            text += "; what it waits is for cores that both use, or when an epoch begins"
+        return text + "."
+    if report.verdict == "unsure":
+        told = f"; it looks like {_LOOKS_LIKE.get(detail.likely, detail.likely)}"
+        told = told if detail.likely else ""
+        if detail.likely in ("operator", "python") and detail.cause:
+            told += f", {detail.cause}"
+        return f"What limits it cannot be told apart from the noise{told}."
+    text = f"The limit is {detail.cause}"
+    if math.isfinite(detail.margin):
+        text += f"; without it the next limit comes at {1 + detail.margin:.1f} times the rate"
+    return text + "."
+
+
+def _advice(report: Results) -> str:
+    there, alone = report.resources.get("device", 0.0), report.rates.get("ceiling", 0.0)
+    if report.verdict in ("fed", "consumer") and there < _SLOWED * alone:
+        return (
+            f"In the loop the step is slower ({number(there)} records a second, alone "
+            f"{number(alone)}): it shares the cores, so less work for the loader would help."
+        )
+    if report.verdict in ("fed", "consumer"):
+        return "Nothing about the data needs to change; a faster loader would gain nothing."
+    if not report.predictions:
+        return "No remedy that was tried promises a gain."
+    best = report.predictions[0]
+    return (
+        f"First to try: {best.name} ({best.what}), for {number(best.low)} to "
+        f"{number(best.high)} records a second."
+    )
+
+
+def _certainty(report: Results) -> str:
+    if report.interrupted:
+        return "Interrupted: this is what had been measured until then."
+    if report.detail is None:
+        return "Nothing supports a verdict."
+    return (
+        f"Repeated measurements differ by {percent(report.detail.noise)}; the examination took "
+        f"{number(report.seconds)} seconds."
+    )

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loops of a script, measured from inside its loaders: what they serve says what is measured.
+
+    real    its own batches       waits, steps
+    cached  kept ones, replayed   the step without the loader
+    one     one kept batch        the step without handing over; last, where it has one, on the GPU
+
+A step is what the script does between two batches. A loop whose steps run backward trains: its
+epochs are made longer than they are, so that nothing comes in between. Any other one is left as it
+is until it has been measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from headrace.delivery.nested import take_apart
+from headrace.insight.measure import copying
+from headrace.insight.measure.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
+from headrace.insight.measure.process_sampler import ProcessSampler, Vitals, vitals
+from headrace.insight.measure.rendezvous import Rendezvous
+from headrace.insight.measure.tally import Tally
+from headrace.loader.views import Delivered
+
+_KEEP = 8  # batches
+_LONG_STEP = 0.5  # seconds: a step that needs no warm-up to be measured again
+REAL, CACHED, ONE, ON_DEVICE = "real", "cached", "one", "on device"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """About how many seconds each measurement takes."""
+
+    real: float
+    cached: float
+    ceiling: float
+
+
+class Loop:
+    """One loader at one place of a script: its measurements, in their order."""
+
+    def __init__(self, loader: Any, place: str, plan: Plan, sampler: ProcessSampler) -> None:
+        self.loader, self.place = loader, place
+        self._plan, self._sampler, self._born = plan, sampler, sampler.now()
+        self.vitals = Vitals()  # of the real loop
+        self.trains = False
+        self.batches = self.taken = self.iterators = 0
+        self.seconds = 0.0
+        self.among = 0  # steps that took a batch from another loader as well
+        self.only: Out | None = None  # the batch of an iterator that has given no other
+        self.kept: list[Any] = []
+        self._kept_bytes = 0
+        self._edited = False  # by the step: each replay takes a copy
+        self._turn = 0
+        self._phase = REAL
+        self._tally = self._real(None)
+        self._timed: dict[str, Timed] = {}
+        self._warm, self._busy = 0, 0.0  # batches, and CPU seconds when they began
+        self.step_cores = 0.0  # seconds of cores that the step keeps busy for a record
+
+    def _real(self, rendezvous: Rendezvous | None) -> Tally:
+        return Tally(self._plan.real, least=2, warm=2, rendezvous=rendezvous)
+
+    @property
+    def phase(self) -> str:
+        """What is measured now; "" where all has been."""
+        return self._phase
+
+    @property
+    def replays(self) -> bool:
+        return self._phase in (CACHED, ONE, ON_DEVICE)
+
+    def begins(self, seconds: float) -> None:
+        """The loop's first batch came after so many seconds."""
+        self._tally.first = seconds
+
+    def learn(self, rendezvous: Rendezvous | None) -> None:
+        """It trains; with ranks, it does so on all of them."""
+        self.trains = True
+        if self._phase == REAL:
+            first, self._tally = self._tally.first, self._real(rendezvous)
+            self._tally.first = first
+
+    def keep(self, batch: Any) -> Any:
+        """A copy of a batch of the warm-up, to be replayed; None of later ones."""
+        warming = self._phase == REAL and self._tally.warming
+        if not warming or len(self.kept) >= _KEEP or self._kept_bytes > KEPT_BYTES:
+            return None
+        self.kept.append(copied(batch))
+        self._kept_bytes += bytes_in(batch)
+        return self.kept[-1]
+
+    def compare(self, batch: Any, copy: Any) -> None:
+        """After its step: whether that has changed it."""
+        self._edited = self._edited or not same(batch, copy)
+
+    def replayed(self) -> Any:
+        """The batch that comes next, from memory."""
+        self._turn += 1
+        batch = self.kept[self._turn % len(self.kept) if self._phase == CACHED else 0]
+        return copied(batch) if self._edited else batch
+
+    def count(
+        self,
+        rendezvous: Rendezvous | None,
+        begin: float,
+        waited: float,
+        computed: float,
+        stepped: float,
+        records: int,
+        restarted: bool,
+    ) -> None:
+        """One batch, its wait and its step; then the next measurement, where this one is over."""
+        self.batches += 1
+        self.seconds += waited + stepped
+        if not self._phase:
+            return
+        warming = self._tally.warming
+        self._tally.add(begin, waited, computed, stepped, records, restarted)
+        if warming and not self._tally.warming:
+            self._born = self._sampler.now()
+        if self._tally.over:
+            self._next_phase(rendezvous)
+
+    def _next_phase(self, rendezvous: Rendezvous | None) -> None:
+        order = [REAL, CACHED, ONE]
+        if uses_gpu():
+            order.append(ON_DEVICE)
+        place = order.index(self._phase) + 1
+        self._done(self._tally.timed())
+        warm = 0 if self._tally.step_seconds > _LONG_STEP else 1
+        alone = rendezvous is not None and not self.trains  # other ranks may do something else
+        if place == len(order) or not self.kept or alone:
+            self._phase = ""
+            return
+        self._phase = order[place]
+        if self._phase == ON_DEVICE:
+            self.kept[0] = copying.on_device(self.kept[0])
+        seconds = self._plan.cached if self._phase == CACHED else self._plan.ceiling
+        if len(order) == 4 and self._phase in (ONE, ON_DEVICE):
+            seconds /= 2
+        self._tally = Tally(seconds, least=1, warm=warm, rendezvous=rendezvous)
+        settle()
+        self._warm, self._busy = warm, time.process_time()
+
+    def _done(self, timed: Timed) -> None:
+        self._timed[self._phase] = timed
+        if self._phase == REAL and timed.windows:
+            self.vitals = vitals(self._sampler, self._born, dataclasses.replace(timed, first=0.0))
+        if self._phase in (ONE, ON_DEVICE) and timed.batches:
+            share = timed.batches / (timed.batches + self._warm)
+            self.step_cores = share * (time.process_time() - self._busy) / max(1, timed.records)
+
+    def finish(self, failure: str = "") -> dict[str, Timed]:
+        """What was measured, by phase, as far as it came; ``failure`` ended the last one."""
+        if self._phase:
+            if self._phase == ON_DEVICE:
+                failure = ""  # a script may want the batch on the host; ONE was measured before
+            timed = self._tally.timed(failure)
+            if timed.windows or failure:
+                self._done(timed)
+            self._phase = ""
+        return self._timed
+
+
+class Served:
+    """What a loop of the script takes its batches from, in the place of the loader's iterator."""
+
+    def __init__(self, run: Server, loop: Loop, renew: Callable[[], Iterator[Any]]) -> None:
+        self._run, self._renew = run, renew
+        self.loop = loop
+        begin = time.perf_counter()
+        self.inner: Any = renew()
+        self.late = time.perf_counter() - begin  # seconds that its making took
+        self.fresh = True
+        self.count = 0
+        self.out: Out | None = None
+
+    def __iter__(self) -> Served:
+        return self
+
+    def __next__(self) -> Any:
+        return self._run.next_of(self)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def again(self) -> None:
+        """The next epoch, in the same loop of the script."""
+        self.inner = None  # whose workers end, as they do at the end of a for loop
+        self.inner = self._renew()
+        self.fresh = True
+
+
+@dataclasses.dataclass
+class Out:
+    """A batch that the script has: since when, and what it took."""
+
+    begin: float
+    waited: float
+    computed: float
+    records: int
+    restarted: bool
+    backwards: int  # that had been run before
+    taken: int  # batches that all loops had taken
+    since: float = 0.0
+    batch: Any = None  # with its copy, to be compared
+    copy: Any = None
+
+
+class Server(Protocol):
+    """What ``Served`` asks: see running.Running."""
+
+    def next_of(self, served: Served) -> Any: ...
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two batches hold the same values."""
+
+    def is_leaf(value: Any) -> bool:
+        return hasattr(value, "shape")
+
+    pairs = zip(take_apart(one, is_leaf).leaves, take_apart(other, is_leaf).leaves, strict=True)
+    try:
+        return all(_equal(a, b) for a, b in pairs)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one.shape != other.shape:
+        return False
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(one, torch.Tensor):
+        return bool(torch.equal(one, other))
+    return bool(np.array_equal(one, other))
+
+
+def uses_gpu() -> bool:
+    """Whether the script has something on a GPU: then its batches go there as well."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return False
+    return bool(torch.cuda.memory_allocated() > 0)
+
+
+def data_of(loader: Any) -> Any:
+    """What makes two loaders the same one: their dataset, or the loader that a view shows."""
+    if isinstance(loader, Delivered):
+        return loader.loader
+    dataset = getattr(loader, "dataset", None)
+    return loader if dataset is None else dataset

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step that stands in for a GPU where there is none: so long a step, so many bytes a second.
+
+    >>> from headrace.insight.stand_in import StandIn
+    >>> step = StandIn(step_seconds=0.002, copy_bytes_per_second=12e9)
+    >>> step
+    StandIn(2 ms a batch, copies 12 GB/s)
+
+It leaves the cores to the loader, as a GPU does, and can say what it would take of a batch that
+lies there already. So ``hr.doctor(loader, step)`` tells copying from stepping by the experiments
+that it does with a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from typing import Any, NamedTuple
+
+from headrace.delivery.nested import take_apart
+from headrace.errors import declare
+from headrace.insight.measure import copying
+from headrace.insight.measure.loop import records_in
+
+BAD_STAND_IN = declare(
+    "HR0930",
+    "config",
+    "no such stand-in",
+    "A stand-in for a device has a step's seconds, 0 or more, and bytes a second that it copies, "
+    'more than 0. In text: "2ms", "40us/record", "1.5s"; "12GB/s", "800MB/s".',
+)
+
+# A sleep ends up to so much too late; the rest is waited out in small naps, which leave the GIL and
+# the core to whoever wants them.
+_LATE = 1.5e-4
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2.0**10, "MIB": 2.0**20, "GIB": 2.0**30}
+_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|µs|ms|s)(/batch|/record)?", re.IGNORECASE)
+_RATE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([KMG]?i?B)/s", re.IGNORECASE)
+
+
+class There(NamedTuple):
+    """A batch that lies on the stand-in: to step on it, nothing is copied."""
+
+    batch: Any
+
+
+class StandIn:
+    """A step with given times, called with each batch as your own is.
+
+    Args:
+        step_seconds: of a batch. record_seconds: of each record in it, on top.
+        copy_bytes_per_second: from the host's pageable memory; by default copying takes no time.
+        pinned_bytes_per_second: of tensors that say that they are pinned; default, the same.
+        overlapped: a batch is copied while the one before it is stepped on, as by a prefetcher.
+
+    Raises ConfigError (HR0930) for times below 0 and rates that are not above 0.
+    """
+
+    def __init__(
+        self,
+        step_seconds: float = 0.0,
+        *,
+        record_seconds: float = 0.0,
+        copy_bytes_per_second: float = math.inf,
+        pinned_bytes_per_second: float | None = None,
+        overlapped: bool = False,
+    ) -> None:
+        if pinned_bytes_per_second is None:
+            pinned_bytes_per_second = copy_bytes_per_second
+        self._pageable = float(copy_bytes_per_second)
+        self._pinned = float(pinned_bytes_per_second)
+        self._seconds, self._each = float(step_seconds), float(record_seconds)
+        self.overlapped = overlapped
+        for name, value in (("step_seconds", self._seconds), ("record_seconds", self._each)):
+            if not 0 <= value < math.inf:
+                raise BAD_STAND_IN.error(f"{name}={value!r}")
+        for name, value in (
+            ("copy_bytes_per_second", self._pageable),
+            ("pinned_bytes_per_second", self._pinned),
+        ):
+            if not value > 0:
+                raise BAD_STAND_IN.error(f"{name}={value!r}")
+        self._copied_at = 0.0  # when the copy of the batch before this one ends
+
+    def __call__(self, batch: Any) -> None:
+        now = time.perf_counter()
+        if self.overlapped:
+            # The step is the previous batch's: it begins when that one's copy has ended.
+            begin = max(now, self._copied_at)
+            self._copied_at = begin + self.copy_seconds(batch)
+        else:
+            begin = now + self.copy_seconds(batch)
+        wait_until(begin + self.step_seconds(batch))
+
+    def step_seconds(self, batch: Any) -> float:
+        """Of the step alone, on this batch."""
+        return self._seconds + self._each * (records_in(batch) if self._each else 0)
+
+    def copy_seconds(self, batch: Any) -> float:
+        """Of copying its arrays; 0 for a batch that lies there."""
+        if isinstance(batch, There):
+            return 0.0
+        arrays = take_apart(batch, lambda value: hasattr(value, "nbytes")).leaves
+        return sum(
+            int(a.nbytes) / (self._pinned if is_pinned(a) else self._pageable) for a in arrays
+        )
+
+    def on_device(self, batch: Any) -> There:
+        """The batch as if it had been copied."""
+        return batch if isinstance(batch, There) else There(batch)
+
+    def copies(self) -> dict[str, float]:
+        """Bytes a second by path, as given; none where copying takes no time."""
+        rates = {"pageable": self._pageable, "pinned": self._pinned}
+        return {name: rate for name, rate in rates.items() if rate < math.inf}
+
+    def __repr__(self) -> str:
+        times = [f"{1e3 * self._seconds:g} ms a batch"] if self._seconds or not self._each else []
+        times += [f"{1e6 * self._each:g} µs a record"] if self._each else []
+        rates = [f"copies {rate / 1e9:g} GB/s" for rate in {*self.copies().values()}]
+        return f"StandIn({', '.join([*times, *sorted(rates)])})"
+
+
+def on_device(batch: Any, step: Any) -> Any:
+    """The batch where the step's device has it: on the stand-in, on torch's GPU, or as it is."""
+    return step.on_device(batch) if isinstance(step, StandIn) else copying.on_device(batch)
+
+
+def wait_until(moment: float) -> None:
+    """Sleeps until ``time.perf_counter()`` is there, and hardly longer."""
+    left = moment - time.perf_counter()
+    if left > _LATE:
+        time.sleep(left - _LATE)
+    while time.perf_counter() < moment:
+        time.sleep(0)
+
+
+def is_stand_in(text: str) -> bool:
+    """Whether a ``--step`` names a time instead of a file."""
+    return _TIME.fullmatch(text.strip()) is not None
+
+
+def stand_in_from(step: str, copy: str | None = None) -> StandIn:
+    """From what the command line was given: "2ms" or "40us/record", and "12GB/s"."""
+    found = _TIME.fullmatch(step.strip())
+    if found is None:
+        raise BAD_STAND_IN.error(f"{step!r} is no time", hint='write "2ms" or "40us/record"')
+    seconds = float(found[1]) * _SECONDS[found[2].lower()]
+    rate = math.inf if copy is None else _rate_from(copy)
+    if (found[3] or "").lower() == "/record":
+        return StandIn(record_seconds=seconds, copy_bytes_per_second=rate)
+    return StandIn(seconds, copy_bytes_per_second=rate)
+
+
+def _rate_from(text: str) -> float:
+    found = _RATE.fullmatch(text.strip())
+    if found is None:
+        raise BAD_STAND_IN.error(f"{text!r} is no rate of copying", hint='write "12GB/s"')
+    return float(found[1]) * _BYTES[found[2].upper()]
+
+
+def is_pinned(array: Any) -> bool:
+    """Whether it says that its memory is: a GPU copies that without a detour."""
+    asked = getattr(array, "is_pinned", None)
+    return bool(asked()) if callable(asked) else False
