@@ -17,12 +17,13 @@ PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 LONG = "a_class_whose_name_is_" + "rather_" * 9 + "long"
 
 
-def seen(folder: Path, *arguments: str) -> list[str]:
-    """The lines that a person sees, without the styles and without the progress bar."""
+def seen(folder: Path, *arguments: str, errors: bool = False) -> list[str]:
+    """The lines that a person sees, without the styles and without the progress bar, which comes
+    with the errors."""
     code, out = run_on_terminal(
-        *arguments, columns=80, folder=folder, with_errors=False, NO_COLOR="1"
+        *arguments, columns=80, folder=folder, with_errors=errors, NO_COLOR="1"
     )
-    assert code in (0, 1), out
+    assert code in (0, 1) or errors, out
     return re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
 
 
@@ -73,6 +74,24 @@ def test_lines_fit_80_columns(command: str, folder: Path) -> None:
         whole = ("record ", "use it:", "open it:", "<Source ")
         copied = line.startswith(whole) or line.endswith("b/cat.jpg")
         assert len(line.rstrip()) <= 80 or copied, line
+
+
+def test_warnings_errors_and_what_is_printed_fit_80_columns(tmp_path: Path) -> None:
+    from headrace.printable import fitted
+
+    import headrace
+    from headrace import transforms as T
+
+    shutil.copy(PICTURES / "cat.jpg", tmp_path / "1.jpg")
+    (tmp_path / "1.txt").write_text("0 .5 .5 .1 .1\n")
+    warned = seen(tmp_path, "info", ".", errors=True)
+    refused = seen(tmp_path, "info", "nothing", errors=True)
+    assert "such as 1.txt" in " ".join(warned) and "  help: " in "\n".join(refused)
+    steps = [T.Resize((8, 8)), T.ColorJitter(0.4, 0.4, 0.4, 0.1), T.RandomAffine(30, (0.1, 0.1))]
+    loader = headrace.Loader(PICTURES, steps, batch_size=1)
+    for line in [*warned, *refused, *fitted(repr(loader), 80).splitlines()]:
+        assert len(line) <= 80 or "/" in max(line.split(), key=len), line
+    assert fitted(repr(loader), 80).split() == repr(loader).split()  # nothing else
 
 
 def test_a_long_class_name_keeps_its_ends(folder: Path) -> None:

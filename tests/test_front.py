@@ -157,7 +157,13 @@ def test_repr_shows_every_option_that_is_not_the_default(pictures: Path) -> None
 def test_repr_shows_every_resolved_value_and_its_origin(pictures: Path) -> None:
     loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4, threads=2)
     text = repr(loader)
-    for part in ("23 records", "Resize(size=", "4 a rank", "rank 0 of 1 (one process", "2 (given)"):
+    for part in (
+        "23 records",
+        "Resize(size=",
+        "4 per rank",
+        "rank 0 of 1 (one process",
+        "2 (given)",
+    ):
         assert part in text
     assert "available" in text and "damaged" not in text
     loader.close()

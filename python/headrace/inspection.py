@@ -17,6 +17,7 @@ from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
 from headrace.overlays import can_be_drawn, overlay_of
 from headrace.per_record import Layout, per_record
+from headrace.printable import for_terminal
 from headrace.sources.source import described
 
 
@@ -296,8 +297,8 @@ def describe(loader: ViewedLoader) -> str:
         "source": described(loader.source),
         "transforms": ", ".join(map(repr, assembly.pipeline.all_steps())) or "none",
         "fields": ", ".join(output["name"] for output in engine.outputs()),
-        "batch_size": f"{rank_batch} a rank, {global_batch} global",
-        "batches": f"{engine.batches_per_epoch():,} an epoch, last_batch={given['last_batch']!r}",
+        "batch_size": f"{rank_batch} per rank, {global_batch} global",
+        "batches": f"{engine.batches_per_epoch():,} per epoch, last_batch={given['last_batch']!r}",
         "order": f"{engine.resolved('order')}, seed={given['seed']}",
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
@@ -315,4 +316,5 @@ def describe(loader: ViewedLoader) -> str:
         if name not in lines and name not in _WITH_OTHERS and given[name] != keyword.default:
             lines[name] = repr(given[name])
     width = max(map(len, lines))
-    return "Loader\n" + "\n".join(f"  {name:{width}}  {text}" for name, text in lines.items())
+    shown = "\n".join(f"  {name:{width}}  {text}" for name, text in lines.items())
+    return for_terminal(f"Loader\n{shown}")

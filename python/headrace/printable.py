@@ -10,7 +10,10 @@ a\\x1b[2Jb\\xff.jpg
 
 from __future__ import annotations
 
+import re
+import sys
 import textwrap
+from typing import TextIO
 
 # Control codes, of which some terminals obey those above 0x80, too.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
@@ -35,3 +38,39 @@ def in_a_line(failure: BaseException) -> str:
     """
     message = textwrap.shorten(printable(str(failure)), 90, placeholder=" ...")
     return f"{type(failure).__name__}: {message}"
+
+
+# A line's first column: a word, or few, and the blanks before the next one.
+_COLUMN = re.compile(r" *\S+(?: \S+){0,2} {2,}(?=\S)")
+
+
+def fitted(text: str, columns: int) -> str:
+    """Lines of at most so many characters, unless a word is longer: a path stays whole. What does
+    not fit goes on below the line's second column.
+
+    >>> print(fitted("  threads  2 (2 allowed cores)", 24))
+      threads  2 (2 allowed
+               cores)
+    """
+    lines = []
+    for line in text.split("\n"):
+        column = _COLUMN.match(line)
+        indent = len(column[0]) if column else len(line) - len(line.lstrip()) + 2
+        wrapper = textwrap.TextWrapper(
+            columns,
+            subsequent_indent=" " * min(indent, columns // 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += [line] if len(line) <= columns else wrapper.wrap(line)
+    return "\n".join(lines)
+
+
+def for_terminal(text: str, stream: TextIO | None = None) -> str:
+    """The text, fitted where the stream (standard output, if none is given) is a terminal."""
+    stream = stream or sys.stdout
+    if stream is None or not hasattr(stream, "isatty") or not stream.isatty():
+        return text
+    import shutil
+
+    return fitted(text, shutil.get_terminal_size().columns)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, ParamSpec, cast
 import typer
 
 from headrace.plain_json import json_text
-from headrace.printable import printable
+from headrace.printable import for_terminal, printable
 
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
@@ -67,7 +67,7 @@ def print_json(value: object) -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(printable(message.rstrip()) + "\n")
+    sys.stderr.write(for_terminal(printable(message.rstrip()), sys.stderr) + "\n")
     raise typer.Exit(code)
 
 
@@ -103,7 +103,7 @@ def warnings_as_lines() -> Iterator[None]:
 
         def show(message: Any, category: Any, *rest: Any, **named: Any) -> None:
             if category.__module__.startswith("headrace."):
-                sys.stderr.write(f"headrace: {message}\n")
+                sys.stderr.write(for_terminal(f"headrace: {message}", sys.stderr) + "\n")
             else:
                 shown(message, category, *rest, **named)
 

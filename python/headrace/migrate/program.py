@@ -8,7 +8,6 @@ there since, such as ``Pets.scale = 2``, is sent along.
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import pickle
 import sys
@@ -104,4 +103,6 @@ def _hash_of(code: types.CodeType) -> bytes:
         plain = marshal.dumps([code.co_code, consts, code.co_names, code.co_varnames], 2)
     except ValueError:
         plain = code.co_code
+    import hashlib  # as late as it is needed: importing headrace should be quick
+
     return hashlib.blake2b(plain, digest_size=16).digest()

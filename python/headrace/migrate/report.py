@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from headrace.printable import for_terminal
+
 NATIVE, PYTHON, DROPPED = "native", "Python step", "not needed"
 CHANGED, ADVICE = "changed", "advice"
 
@@ -73,6 +75,6 @@ class Report:
                 for name, largest in self.differences.items()
             )
             lines.append(f"  {'compared':<12} {self.records_checked} records: {found}")
-        return "\n".join(lines)
+        return for_terminal("\n".join(lines))
 
     __repr__ = __str__

@@ -8,6 +8,7 @@ labels.
 
 from __future__ import annotations
 
+import collections
 import os
 import sys
 from collections.abc import Callable
@@ -238,7 +239,8 @@ def _sentence(columns: dict[str, Column], node: Node) -> str:
             + "".join(words)
             + "".join(f" -> {call}" for call in calls)
         )
-    return "; ".join(parts)
+    times = collections.Counter(parts)  # two views of one file are said once
+    return "; ".join(part if n == 1 else f"{n} times {part}" for part, n in times.items())
 
 
 def _word(op: Op) -> str:
