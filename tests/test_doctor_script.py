@@ -149,6 +149,7 @@ class tqdm:
         "for i, (x, y) in enumerate(loader):",
         "for x, y in tqdm(loader, desc='train'):",
         "for (x, y), z in zip(loader, range(10 ** 9)):",
+        "for x, y in Endless(Rows(), batch_size=4):",
     ],
 )
 def test_what_stands_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> None:
@@ -160,6 +161,14 @@ def test_what_stands_around_the_loader_does_not_matter(tmp_path: Path, loop: str
         import sys
         sys.path.insert(0, "site-packages")
         from tqdm import tqdm
+
+        class Endless(DataLoader):  # as Ultralytics has it
+            def __iter__(self):
+                if not hasattr(self, "iterator"):
+                    object.__setattr__(self, "iterator", self._get_iterator())
+                for _ in range(len(self)):
+                    yield next(self.iterator)
+
         loader = DataLoader(Rows(), batch_size=4)
         {loop}
             train_on(x, y, 0.002)

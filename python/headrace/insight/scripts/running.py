@@ -76,7 +76,7 @@ class Running:
             for owner in (Loader, Prefetch):
                 self._keep_open(undo, owner)
             changes = {
-                "torch.utils.data.dataloader": lambda m: self._wrap(undo, m.DataLoader),
+                "torch.utils.data.dataloader": lambda m: self._wrap_all(undo, m.DataLoader),
                 "torch.autograd": lambda m: self._count_backward(undo, m),
                 "torch.optim.optimizer": lambda m: self._count_steps(undo, m),
             }
@@ -94,6 +94,26 @@ class Running:
 
         kind.__iter__ = iterate
         undo.callback(setattr, kind, "__iter__", original)
+
+    def _wrap_all(self, undo: contextlib.ExitStack, kind: Any) -> None:
+        """A DataLoader, and classes made of it that make its iterator themselves and keep it, as
+        Ultralytics' InfiniteDataLoader does."""
+        self._wrap(undo, kind)
+        run, made = self, kind.__init_subclass__.__func__
+
+        def wrap_own(child: Any) -> None:
+            code = getattr(vars(child).get("__iter__"), "__code__", None)
+            if code is not None and "_get_iterator" in code.co_names:
+                run._wrap(undo, child)
+
+        def seen(child: Any, **options: Any) -> None:
+            made(child, **options)
+            wrap_own(child)
+
+        for child in kind.__subclasses__():
+            wrap_own(child)
+        kind.__init_subclass__ = classmethod(seen)
+        undo.callback(lambda: delattr(kind, "__init_subclass__"))
 
     def _keep_open(self, undo: contextlib.ExitStack, kind: Any) -> None:
         """A script that ends closes its loaders (``with hr.Loader(...)``); the loop's is needed."""
