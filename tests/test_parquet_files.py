@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.sources.arrow_files import packed_batches, row_groups
+from PIL import Image
 
 import headrace as hr
 
@@ -150,3 +151,31 @@ def test_files_with_the_same_class_names_have_them(tmp_path: Path, kind: str) ->
     assert hr.open(folder).classes == names
     if kind == "parquet":
         assert hr.parquet(folder, memory=0).classes == names
+
+
+@pytest.mark.parametrize("door", ["file", "arrow", "frame", "columns", "objects", "bytes"])
+def test_images_in_tables_are_images_through_every_door(tmp_path: Path, door: str) -> None:
+    """As Hugging Face stores them, {"bytes", "path"}; under any name in a table."""
+    stored = []
+    for value in (7, 200):
+        Image.fromarray(np.full((4, 5, 3), value, np.uint8)).save(tmp_path / "x.png")
+        stored.append({"bytes": (tmp_path / "x.png").read_bytes(), "path": f"{value}.png"})
+    table = pa.table({"img": pa.array(stored), "label": [3, 4]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    given: Any = {"arrow": table, "file": tmp_path / "x.parquet"}.get(door)
+    if door == "frame":
+        given = pytest.importorskip("pandas").read_parquet(tmp_path / "x.parquet")
+    elif door == "columns":
+        given = {"image": stored, "label": [3, 4]}
+    elif door == "objects":
+        given = [{"image": each, "label": i} for i, each in enumerate(stored, 3)]
+    elif door == "bytes":
+        given = {"image": [each["bytes"] for each in stored], "label": [3, 4]}
+    source = hr.open(given)
+    assert [(field.name, field.kind) for field in source.schema] == [
+        ("image", "image"),
+        ("label", "label"),
+    ]
+    record = source[1]
+    assert record["image"].shape == (3, 4, 5) and record["image"].min() == 200
+    assert record["label"] == 4

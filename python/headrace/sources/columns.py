@@ -17,7 +17,7 @@ import numpy as np
 from headrace import _core
 from headrace.errors import declare
 from headrace.plain_array import plain_array
-from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_media_path
+from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_media_path, is_stored_image
 from headrace.sources.source import Source, listed_kinds
 
 NOT_A_COLUMN = declare(
@@ -33,8 +33,8 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
     A column is a list of paths (pathlib's, strings that all end as images, audio or video do, any
-    strings named ``image`` or ``mask``), an array or tensor whose first axis is the record, or a
-    list of strings; strings named ``label`` become classes.
+    strings named ``image`` or ``mask``), of encoded files as bytes, an array or tensor whose first
+    axis is the record, or a list of strings; strings named ``label`` become classes.
     Arrays are not copied, unless their byte order is another machine's. kinds: what columns mean,
     where their names do not say it; see ``Source.with_kinds``. Strings are "text", "label", or
     paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ.
@@ -62,6 +62,12 @@ def add_column(
     if hasattr(values, "iloc"):  # of pandas, whose [0] is a row's name
         values = values.to_numpy()
     first = values[0] if len(values) else None
+    if is_stored_image(first):  # of Hugging Face, in a table of pandas
+        values = _stored(name, values)
+        first, said = values[0], said or ("mask" if name == "mask" else "image")
+    if isinstance(first, (bytes, bytearray)):
+        _add_bytes(columns, name, values, said or FILE_FIELDS.get(name, "bytes"))
+        return
     if not isinstance(first, (str, os.PathLike)):
         array = array_of(name, values)
         columns.add_array(name, array, array)
@@ -76,6 +82,29 @@ def add_column(
         columns.add_paths(name, strings)
     else:
         columns.add_texts(name, strings)
+
+
+def _stored(name: str, values: Sequence[Any]) -> list[Any]:
+    """Their bytes; or their paths, where none has bytes."""
+    for record, value in enumerate(values):
+        if not is_stored_image(value):
+            raise NOT_A_COLUMN.error(f"{name} of record {record} is {value!r:.60}, and no image")
+    key = "path" if all(value["bytes"] is None for value in values) else "bytes"
+    return [value[key] for value in values]
+
+
+def _add_bytes(columns: _core.ColumnList, name: str, values: Sequence[Any], kind: str) -> None:
+    """Encoded files, or other bytes, in memory: end to end."""
+    for record, value in enumerate(values):
+        if not isinstance(value, (bytes, bytearray)):
+            raise NOT_A_COLUMN.error(
+                f"{name} of record {record} is {value!r:.60}, and record 0 has bytes"
+            )
+    data = np.frombuffer(b"".join(values), np.uint8)
+    offsets = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    part = (data.ctypes.data, data.size, offsets.ctypes.data, True, len(values), 0, 0, -1)
+    dtype = _core.DType.__members__["uint8"]
+    columns.add_blobs(name, kind, dtype, [part], (data, offsets), [])
 
 
 def _strings(name: str, values: Sequence[Any]) -> list[str]:

@@ -48,3 +48,8 @@ def kind_by_suffix(path: Any) -> str:
 def is_media_path(value: Any) -> bool:
     """Whether it is a string or a path that ends as files of images, audio or video do."""
     return isinstance(value, (str, os.PathLike)) and kind_by_suffix(value) != ""
+
+
+def is_stored_image(value: Any) -> bool:
+    """Whether it is {"bytes": ..., "path": ...}, as Hugging Face keeps images in tables."""
+    return isinstance(value, dict) and value.keys() == {"bytes", "path"}

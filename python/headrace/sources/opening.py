@@ -32,7 +32,7 @@ def open(
     """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
 
     path: also a pattern of several files ("train-*.tar") or a list of their paths; a DataFrame, a
-    dictionary of columns, or a list of (path, label).
+    table of Arrow, a dictionary of columns, or a list of (path, label).
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
     kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
     ``Source.with_kinds``.
@@ -58,6 +58,11 @@ def open(
         return Source(engine, os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         return _open_dataset(path, kinds, params)
+    if type(path).__module__ == "pyarrow.lib" and hasattr(path, "column_names"):
+        from headrace.sources.arrow_files.tables import source_of_arrow
+
+        engine = source_of_arrow(path, **params)
+        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
     of_objects = not params.keys().isdisjoint(("shapes", "labels"))  # values, not columns
     table = table_in_memory(path, kinds, names=params.get("names", ()), root=params.get("root", ""))
     if table is not None and not of_objects:

@@ -18,7 +18,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.sources.columns import NOT_A_COLUMN, add_column
-from headrace.sources.media_paths import is_media_path, kind_by_suffix
+from headrace.sources.media_paths import is_media_path, is_stored_image, kind_by_suffix
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.values import named_values
 
@@ -145,8 +145,9 @@ def _named_as_in_a_manifest(
             name += "_"  # every source has those
         if heading == ids:
             name, values = "image", [str(value) for value in values]
-        elif is_media_path(first):
-            kind = "mask" if "mask" in lower else kind_by_suffix(first)
+        elif is_media_path(first) or is_stored_image(first):
+            suffixed = "image" if is_stored_image(first) else kind_by_suffix(first)
+            kind = "mask" if "mask" in lower else suffixed
             if kind not in out and kind not in table:
                 name = kind
         elif lower in _LABEL_HEADINGS and not isinstance(first, float) and "label" not in out:

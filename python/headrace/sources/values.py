@@ -20,7 +20,7 @@ import numpy as np
 from headrace import _core
 from headrace.errors import declare
 from headrace.plain_array import plain_array
-from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, kind_by_suffix
+from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_stored_image, kind_by_suffix
 from headrace.sources.pictures import PictureForm, can_be_picture, is_picture, is_pillow
 
 UNKNOWN_VALUE = declare(
@@ -78,6 +78,8 @@ def kind_of(name: str, value: Any, said: str = "") -> str:
         return "label" if (said or name) == "label" else "integer"
     if isinstance(value, (str, os.PathLike)):
         return _kind_of_string(name, value, said)
+    if is_stored_image(value):
+        return "encoded"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "encoded" if pictured else "bytes"
     if is_pillow(value) and said in ("", *picture_kinds):
@@ -134,6 +136,8 @@ def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
         if not isinstance(value, (str, os.PathLike)):
             raise TypeError(f"{name} is {_shown(value)}, and record 0 had text")
         return os.fspath(value)
+    if kind == "encoded" and is_stored_image(value):
+        kind, value = ("file", value["path"]) if value["bytes"] is None else (kind, value["bytes"])
     if kind == "file":
         with open(os.fspath(value), "rb") as file:
             return file.read()

@@ -39,6 +39,12 @@ def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) 
         return _open_parquet(files, arguments, place, title)
 
 
+def source_of_arrow(table: Any, fields: Sequence[str] | None = None) -> _core.Source:
+    """A ``pyarrow.Table`` in memory."""
+    with reading("table"):
+        return source_of_table(table, chosen_columns(table.schema, fields), Place(), "table")
+
+
 def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _core.Source:
     """A ``datasets.Dataset``, read from its Arrow table and not by its own code."""
     title = f"dataset {type(dataset).__name__}"
