@@ -55,6 +55,14 @@ def test_including_upward_is_refused(tmp_path: Path, name: str, header: str, mes
     assert message in out
 
 
+def test_a_worker_of_records_that_names_a_lock_is_refused(tmp_path: Path) -> None:
+    text = f'{SPDX_CXX}#include "headrace/base/mutex.h"\n'
+    assert check(tmp_path, "headrace/executor/open_batches.cc", text)[0] == 0
+    code, out = check(tmp_path, "headrace/executor/record_worker.cc", text)
+    assert code == 1
+    assert "headrace/executor/record_worker.cc:1: names a lock or a pool" in out
+
+
 def test_a_folder_outside_the_list_is_refused(tmp_path: Path) -> None:
     code, out = check(tmp_path, "headrace/extras/x.cc", SPDX_CXX)
     assert code == 1

@@ -4,6 +4,7 @@
 
 - Layers: a file may include only from its own folder and from those above it in LAYERS, and no
   files or folders include each other in a circle (cxx_circles.py).
+- Locks: what works on records by itself names no mutex and no thread pool.
 - Python: layers, circles and private names, as python_layers.py says them; and no module of the
   package imports a framework when it is itself imported.
 - Size: a source file past 800 lines is refused; past 400 it is listed.
@@ -39,6 +40,8 @@ FRAMEWORKS = {
 BANNED_WORDS = {
     "common", "helper", "helpers", "impl2", "manager", "misc", "util", "utils",
 }  # fmt: skip
+# What must run on any thread or machine without regard to others.
+LOCKLESS = {f"headrace/executor/{name}" for name in ("partners", "record_order", "record_worker")}
 CXX = {".cc", ".h", ".cu", ".cuh"}
 SOURCES = CXX | {".py", ".pyi", ".cmake", ".sh"}
 SOURCE_NAMES = {"CMakeLists.txt", "dev", "run"}
@@ -138,6 +141,8 @@ def check_file(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:1: `{word}` says nothing; name the file for the one thing it holds"
     if path.suffix in CXX:
         yield from check_includes(path, text)
+    if str(path.with_suffix("")) in LOCKLESS and re.search(r"Mutex|mutex\.h|thread_pool\.h", text):
+        yield f"{path}:1: names a lock or a pool; what it shares with others is lent to it"
     yield from check_imports(path, text)
 
 

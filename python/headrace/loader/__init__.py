@@ -9,7 +9,7 @@ for images, labels in train.torch("cuda"):
     ...
 
 One file an idea: ``loader.py`` is the public class; ``assembly.py`` what it is made of;
-``batch_makers.py`` how batches reach the consumer, with ``copied_batches.py`` for devices;
+``deliveries.py`` how batches reach the consumer, with ``copied_batches.py`` for devices;
 ``loaded_state.py`` where it stands before the first batch; ``views.py`` and ``outputs.py`` as what
 its batches come; ``turn.py`` and ``iteration.py`` whose turn it is.
 """

@@ -15,7 +15,7 @@ from headrace.arguments import integer, switch
 from headrace.drawing.grid import Grid
 from headrace.loader import options, resume_state, table
 from headrace.loader.assembly import Assembly
-from headrace.loader.batch_makers import BatchMaker, EngineBatches, maker_for
+from headrace.loader.deliveries import Delivery, EngineBatches, delivery_for
 from headrace.loader.form import Form
 from headrace.loader.iteration import Iteration, exiting, live, refuse_dataloader_worker
 from headrace.loader.loaded_state import LoadedState
@@ -73,7 +73,7 @@ class Loader(Outputs):
         self._assembly = Assembly(source, transforms, keywords, self._kept)
         self._turn = Turn()
         self._loaded = LoadedState()
-        self._maker: BatchMaker = EngineBatches(self._assembly)
+        self._delivery: Delivery = EngineBatches(self._assembly)
         self._unused: _Unused | None = None
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
@@ -88,7 +88,7 @@ class Loader(Outputs):
     def present_state(self) -> dict[str, int]:
         """What was received, as the engine counts it; ``state_dict`` without its version."""
         engine = self._assembly.engine()
-        return self._loaded.state or self._maker.received() or engine.state()
+        return self._loaded.state or self._delivery.received() or engine.state()
 
     @property
     def is_resumed(self) -> bool:
@@ -129,15 +129,15 @@ class Loader(Outputs):
         """The engine's loader is ours again, no batch of it on its way. In a turn of ours."""
         self._assembly.engine()
         self._unused = None
-        self._maker.end()
+        self._delivery.end()
 
     def _run(self, form: Form) -> None:
         """Batches are made from where the engine's loader stands."""
-        if not self._maker.suits(form):
-            before, self._maker = self._maker, EngineBatches(self._assembly)
+        if not self._delivery.suits(form):
+            before, self._delivery = self._delivery, EngineBatches(self._assembly)
             before.close()
-            self._maker = maker_for(form, self._assembly, before)
-        self._maker.begin(self._assembly.engine())
+            self._delivery = delivery_for(form, self._assembly, before)
+        self._delivery.begin(self._assembly.engine())
 
     def _next(self, iteration: Iteration) -> Any:
         if not iteration.has_ended():
@@ -154,15 +154,15 @@ class Loader(Outputs):
     def _take(self, iteration: Iteration) -> Any:
         """A batch in its form; None at the end of the epoch. What fails on the way was not
         received: the next call gives it again."""
-        maker, ended = self._maker, iteration.has_ended
-        parts = maker.next(ended)
+        delivery, ended = self._delivery, iteration.has_ended
+        parts = delivery.next(ended)
         if parts is None:
             return None
         try:
             return iteration.form.batch_of(self._layout, parts)
         except BaseException:
             if not ended():
-                maker.take_back()
+                delivery.take_back()
             raise
 
     @functools.cached_property
@@ -275,7 +275,7 @@ class Loader(Outputs):
             finish=self._assembly.engine().resolved("finish"),
             decode=self._assembly.engine().resolved("decode"),
             resident=self._assembly.engine().resolved("resident"),
-            devices=self._maker.stats(),
+            devices=self._delivery.stats(),
         )
 
     def bottleneck(self) -> str:
@@ -308,8 +308,8 @@ class Loader(Outputs):
         self._turn.take_over(self._close, patience=0 if exiting() else _PATIENCE)
 
     def _close(self) -> None:
-        self._maker.close()
-        self._maker = EngineBatches(self._assembly)
+        self._delivery.close()
+        self._delivery = EngineBatches(self._assembly)
         self._assembly.close(for_good=exiting())
 
     def __enter__(self) -> Loader:

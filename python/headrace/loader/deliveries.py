@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a loader's batches reach its consumer: one interface, and which of its makers a form takes.
+"""How a loader's batches reach its consumer: one interface, and which delivery suits a form.
 
-A maker has the engine's loader from ``begin`` to ``end``. What it gives is one list of values for
-each device, which the form makes a batch of.
+A delivery has the engine's loader from ``begin`` to ``end``. It gives one list of values for each
+device, which the form makes a batch of.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.loader.copied_batches import CopiedBatches
 from headrace.loader.form import Form
 
 
-class BatchMaker(Protocol):
+class Delivery(Protocol):
     """Epochs of one loader, one after the other, on their way to the consumer."""
 
     def suits(self, form: Form) -> bool:
@@ -80,8 +80,8 @@ class EngineBatches:
         pass
 
 
-def maker_for(form: Form, assembly: Assembly, before: BatchMaker) -> BatchMaker:
-    """The maker that suits a form, after one that did not and is closed."""
+def delivery_for(form: Form, assembly: Assembly, before: Delivery) -> Delivery:
+    """The delivery that suits a form, after one that did not and is closed."""
     if not form.devices:
         if isinstance(before, EngineBatches) or assembly.engine().leaves_unfinished:
             assembly.renew()  # the data lay on a device, or batches were finished there
