@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -296,3 +297,31 @@ def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Pat
             for wanted, got in zip(expected, batch, strict=True):
                 np.testing.assert_array_equal(got, wanted)
         loader.set_epoch(0)
+
+
+@pytest.mark.parametrize("kind", ["folder", "shard"])
+def test_files_that_are_written_again_are_warned_of(kind: str, tmp_path: Path) -> None:
+    def write(value: int) -> None:
+        for number in range(6):
+            (tmp_path / "a").mkdir(exist_ok=True)
+            Image.new("RGB", (8, 8), (value, number, 0)).save(tmp_path / "a" / f"{number}.png")
+        if kind == "shard":
+            with tarfile.open(tmp_path / "x.tar", "w") as shard:
+                for number in range(6):
+                    shard.add(tmp_path / "a" / f"{number}.png", f"{number}.png")
+
+    write(1)
+    source = (
+        hr.open(tmp_path / "x.tar")
+        if kind == "shard"
+        else hr.records(image=[str(tmp_path / "a" / f"{number}.png") for number in range(6)])
+    )
+    loader = hr.Loader(source, [T.CenterCrop(8)], batch_size=3, resident=True)
+    assert [batch.image[0, 0, 0, 0] for batch in loader] == [1, 1]
+    assert [batch.image[0, 0, 0, 0] for batch in loader] == [1, 1]
+    write(2)
+    name = "x.tar" if kind == "shard" else "0.png"
+    with pytest.warns(match=rf"{name} has changed since it was read") as warned:
+        assert [batch.image[0, 0, 0, 0] for batch in loader] == [1, 1]
+        assert [batch.image[0, 0, 0, 0] for batch in loader] == [1, 1]
+    assert len(warned) == 1

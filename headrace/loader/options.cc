@@ -173,7 +173,8 @@ std::vector<LoaderOption> speed_options() {
            .doc = "Keep all records in memory as the steps before the first random one leave them "
                   "(uint8), inside memory_limit: the same batches, decoded once. \"auto\": where "
                   "they take at most half of memory_limit. They are made when the first batch is "
-                  "asked for. See docs/resident.md.",
+                  "asked for; files that change after that are not read again, and one that is "
+                  "found changed at the start of an epoch is warned of. See docs/resident.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),

@@ -33,14 +33,28 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
 bool ResidentBatches::settle(const Interrupted& interrupted) {
   if (residence_->is_on() && !residence_->is_prepared()) {
     by_engine()->close();  // it has the memory that the records are to have
+    files_.emplace(options_.task.source, options_.task.plan->wanted());  // before they are read
     residence_->prepare(options_.task.source, options_.warn, interrupted);
     replace(streaming());
   }
   return residence_->is_on_device();
 }
 
+// Warns, once, where a file that records were read from has changed.
+void ResidentBatches::look_at_files() {
+  if (!files_ || !residence_->is_on()) return;
+  const std::optional<std::string> changed = files_->changed();
+  if (!changed) return;
+  files_.reset();
+  if (!options_.warn) return;
+  options_.warn("resident records are older than their files: " + *changed +
+                " has changed since it was read, and batches have what it held before. Open the "
+                "source again to read it.");
+}
+
 void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& interrupted) {
   settle(interrupted);
+  look_at_files();
   epoch_ = epoch;
   batch_ = batch;
   if (!residence_->cuts()) by_engine()->start(epoch, batch, interrupted);
@@ -84,6 +98,7 @@ MakerStats ResidentBatches::stats() const {
 void ResidentBatches::close() {
   by_engine()->close();
   residence_->drop();
+  files_.reset();
   replace(streaming());  // which held the records
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "headrace/delivery/files_read.h"
 #include "headrace/delivery/residence.h"
 #include "headrace/loader/streaming_batches.h"
 
@@ -32,11 +33,13 @@ class ResidentBatches final : public BatchMaker {
   void close() override;
 
  private:
+  void look_at_files();
   std::shared_ptr<StreamingBatches> by_engine() const EXCLUDES_LOCK(mutex_);
   std::shared_ptr<StreamingBatches> streaming() const;
   void replace(std::shared_ptr<StreamingBatches> by_engine) EXCLUDES_LOCK(mutex_);
 
   const std::unique_ptr<Residence> residence_;
+  std::optional<FilesRead> files_;  // that records were read from, until one has changed
   EngineOptions options_;
   BadRecords& bad_records_;
   int64_t epoch_ = 0, batch_ = 0;  // to be cut next

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/files_read.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+// Of a file that is there now; nothing where none is, or it cannot be said without waiting.
+std::optional<uint64_t> digest_of(const std::string& path) {
+  if (path.empty() || answers_later(path)) return {};
+  const Result<PathStatus> status = storage_of(path).look_at(path);
+  if (!status || status->kind != PathKind::kFile) return {};
+  const FileIdentity& is = status->identity;
+  uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
+  for (const uint64_t number : {is.device, is.inode, is.size, uint64_t(is.modified_ns),
+                                uint64_t(status->status_changed_ns)}) {
+    for (int shift = 0; shift < 64; shift += 8) {
+      digest = (digest ^ (number >> shift & 0xff)) * 0x100000001b3;
+    }
+  }
+  return digest;
+}
+
+}  // namespace
+
+FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)
+    : source_(std::move(source)) {
+  std::unordered_set<size_t> seen;  // hashes of paths
+  std::vector<std::string> last(wanted.size());
+  for (int64_t record = 0; record < source_->size(); ++record) {
+    for (size_t field = 0; field < wanted.size(); ++field) {
+      if (!wanted[field]) continue;
+      std::string path = path_of(record, field);
+      if (path == last[field]) continue;  // records of a shard mostly follow each other
+      last[field] = std::move(path);
+      if (!seen.insert(std::hash<std::string>()(last[field])).second) continue;
+      if (const auto digest = digest_of(last[field])) files_.push_back({record, field, *digest});
+    }
+  }
+}
+
+std::optional<std::string> FilesRead::changed(size_t most_looks) {
+  const size_t looks = std::min(files_.size(), most_looks);
+  for (size_t i = 0; i < looks; ++i) {
+    const File& file = files_[next_++ % files_.size()];
+    std::string path = path_of(file.record, file.field);
+    const auto digest = digest_of(path);
+    if (digest && *digest != file.digest) return path;
+  }
+  return {};
+}
+
+std::string FilesRead::path_of(int64_t record, size_t field) const {
+  const Origin origin = source_->origin(record, field);
+  if (origin.source->read_style() != ReadStyle::kFiles) return {};
+  return origin.source->where(origin.index).file;
+}
+
+}  // namespace headrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that records in memory were read from, and whether they have changed since.
+//
+// Note [What a change of files does to records in memory]: nothing, they are as they were read.
+// That is what they are kept for, but a dataset that is written again between two epochs would go
+// on training on the old one without a word. So at the start of an epoch files are looked at, at
+// most kMostLooks of them and others each time: a dataset that was written again is noticed at
+// once, a single file among many within a few epochs. Files that are gone are not missed. Files of
+// storages that answer later are not looked at: each look would be a request.
+//
+// Used by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+class FilesRead {
+ public:
+  static constexpr size_t kMostLooks = 2000;
+
+  // The files that the wanted fields (by schema field) of all records are in, as they are now.
+  FilesRead(SourcePtr source, const std::vector<bool>& wanted);
+
+  // The path of one that is another one now, or has other times. Looks at the next `most_looks`.
+  std::optional<std::string> changed(size_t most_looks = kMostLooks);
+  size_t size() const { return files_.size(); }
+
+ private:
+  struct File {
+    int64_t record;  // that lies in it
+    size_t field;
+    uint64_t digest;  // of what it was
+  };
+  std::string path_of(int64_t record, size_t field) const;
+
+  const SourcePtr source_;
+  std::vector<File> files_;
+  size_t next_ = 0;
+};
+
+}  // namespace headrace
