@@ -66,6 +66,11 @@ def hashes_of(loader: hr.Loader, epochs: int = 1) -> list[str]:
     ]
 
 
+def read(epochs: int, pictures: int = BASELINE) -> range:
+    """How many a loader has read after so many epochs: of the next it may have read some ahead."""
+    return range(epochs * pictures, (epochs + 1) * pictures + 1)
+
+
 def run(source: Any, epochs: int = 2, **options: Any) -> list[str]:
     with loader_of(source, **options) as loader:
         return hashes_of(loader, epochs)
@@ -86,7 +91,7 @@ def test_what_is_made_is_used_by_itself_and_changes_no_batch(photos: Path) -> No
         with loader_of(photos, threads=threads) as loader:
             assert hashes_of(loader, 2) == expected
             stats = loader.stats().index
-            assert stats["used"] == 2 * BASELINE
+            assert stats["used"] in read(2)
             assert (stats["stale"], stats["learned"]) == (0, 0)
             assert f"{BASELINE} of {COUNT} pictures" in repr(loader)
 
@@ -97,14 +102,15 @@ def test_auto_learns_in_the_first_epoch_and_changes_no_batch(photos: Path, threa
     with loader_of(photos, threads=threads, index="auto") as loader:
         first = hashes_of(loader)
         stats = loader.stats().index
-        assert (stats["used"], stats["learned"], stats["entries"]) == (0, BASELINE, BASELINE)
+        assert stats["used"] in read(0)
+        assert (stats["learned"], stats["entries"]) == (BASELINE, BASELINE)
         assert first + hashes_of(loader, 3) == expected
         stats = loader.stats().index
-        assert stats["used"] == 3 * BASELINE
+        assert stats["used"] in read(3)
         assert BASELINE < stats["learned"] < 3 * BASELINE  # only what lies below what was known
     with loader_of(photos, threads=threads) as loader:
         assert hashes_of(loader, 4) == expected
-        assert loader.stats().index["used"] == 4 * BASELINE
+        assert loader.stats().index["used"] in read(4)
 
 
 def test_a_run_that_resumes_in_the_middle_gives_the_same_batches(photos: Path) -> None:
@@ -150,7 +156,7 @@ def test_a_file_that_is_replaced_at_the_same_size_and_time_is_not_decoded_by_the
     with loader_of(photos) as loader:
         assert hashes_of(loader, 2) == expected
         assert loader.stats().index["stale"] == 2
-        assert loader.stats().index["used"] == 2 * (BASELINE - 1)
+        assert loader.stats().index["used"] in read(2, BASELINE - 1)
     with loader_of(photos, index="auto") as loader:  # which is told anew
         assert hashes_of(loader, 2) == expected
     with loader_of(photos) as loader:
@@ -196,7 +202,7 @@ def test_a_named_file_is_used_and_one_of_another_dataset_is_refused(
     for name in (file, str(file)):
         with loader_of(photos, index=name) as loader:
             assert hashes_of(loader, 2) == run(photos, index=False)
-            assert loader.stats().index["used"] == 2 * BASELINE
+            assert loader.stats().index["used"] in read(2)
     (photos / "b" / "99.jpg").write_bytes(jpeg(99))
     with pytest.raises(hr.ConfigError, match="HR0461 row index of another dataset"):
         loader_of(photos, index=file)
@@ -303,7 +309,7 @@ def test_an_index_serves_whatever_its_dataset_is_a_part_of(
         stats = given.stats().index
         indexed = sum(key.endswith(".jpg") for key in map(source.key, range(len(source))))
         progressive = 3 / COUNT * len(source)
-        assert pictures * (indexed - 2 * progressive) <= stats["used"] <= pictures * indexed
+        assert pictures * (indexed - 2 * progressive) <= stats["used"] <= 2 * pictures * indexed
         assert (stats["stale"], stats["pictures"]) == (0, COUNT)
         assert f"{BASELINE} of {COUNT} pictures" in repr(given)
 
@@ -325,7 +331,7 @@ def test_a_loader_says_which_of_its_sources_have_no_index(photos: Path, tmp_path
     for file, count in ((named, BASELINE), (tmp_path / "a.rows", BASELINE // 2)):
         with hr.Loader(both, [T.Resize((9, 9))], batch_size=4, index=file) as loader:
             hashes_of(loader)
-            assert loader.stats().index["used"] == count
+            assert loader.stats().index["used"] in read(1, count)
 
 
 def test_several_pictures_of_a_record_have_an_index_each(photos: Path) -> None:
@@ -337,10 +343,10 @@ def test_several_pictures_of_a_record_have_an_index_each(photos: Path) -> None:
     assert hr.index(source)["indexed"] == 18
     with hr.Loader(source, pipeline, batch_size=5) as loader:
         assert hashes_of(loader, 2) == expected
-        assert loader.stats().index["used"] == 36
+        assert loader.stats().index["used"] in read(2, 18)
     with hr.Loader(source, pipeline, batch_size=5, fields=["other"]) as loader:
         hashes_of(loader)
-        assert loader.stats().index["used"] == 9
+        assert loader.stats().index["used"] in read(1, 9)
 
 
 def test_bad_records_are_counted_and_left_out(photos: Path) -> None:
@@ -423,7 +429,7 @@ def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> Non
     assert (result["records"], result["indexed"], result["bad"]) == (COUNT, BASELINE, 0)
     with loader_of(photos) as loader:
         hashes_of(loader)
-        assert loader.stats().index["used"] == BASELINE
+        assert loader.stats().index["used"] in read(1)
     named = headrace("index", str(photos), "-o", str(tmp_path / "x.rows"))
     assert named.returncode == 0
     assert f"{BASELINE} of {COUNT} pictures" in named.stdout
