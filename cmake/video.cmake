@@ -12,6 +12,7 @@ list(FILTER av_sources EXCLUDE REGEX "_test\\.cc$")
 add_executable(headrace-av ${av_sources})
 target_include_directories(headrace-av PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${AVCODEC_INCLUDE_DIR})
 target_link_libraries(headrace-av PRIVATE ${AVCODEC_LIBRARY} ${AVUTIL_LIBRARY})
+target_compile_options(headrace-av PRIVATE ${sanitized})
 if(HEADRACE_SANITIZE)  # that check looks into memory by calls that are refused where it runs
   target_compile_options(headrace-av PRIVATE -fno-sanitize=vptr)
 endif()
