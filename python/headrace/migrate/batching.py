@@ -16,11 +16,11 @@ from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import REFUSED, Dataset
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.migrate.modules import name_of
-from headrace.migrate.originals import seeded
 from headrace.migrate.pipeline import Parts
 from headrace.migrate.prefetched import Prefetched
 from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report
 from headrace.migrate.samples import NoSamples, Samples
+from headrace.migrate.seeding import seeded
 from headrace.migrate.translations.registry import NoOperator, shown
 from headrace.sources import subset
 

@@ -19,9 +19,9 @@ from headrace.loader.form import Form
 from headrace.migrate.generators import generators_in
 from headrace.migrate.look import child
 from headrace.migrate.modules import name_of
-from headrace.migrate.originals import seeded
 from headrace.migrate.rows import WrittenTo
 from headrace.migrate.samples import Fields, Samples
+from headrace.migrate.seeding import seeded
 from headrace.migrate.snapshot import Snapshot
 from headrace.per_record import Layout
 

@@ -25,13 +25,8 @@ from headrace.migrate.known_dataset import (
 from headrace.migrate.look import child
 from headrace.migrate.modules import is_users
 from headrace.migrate.nesting import Node, node_of
-from headrace.migrate.originals import (
-    Fetch,
-    NotLikeTheFirst,
-    described,
-    seeded,
-    value_crossing,
-)
+from headrace.migrate.originals import Fetch, NotLikeTheFirst, described, value_crossing
+from headrace.migrate.seeding import seeded
 from headrace.sources import Source, records, subset
 from headrace.sources.columns import array_of
 from headrace.sources.media_paths import is_media_path

@@ -16,7 +16,7 @@ from typing import Any
 
 from headrace.migrate.collated import equal
 from headrace.migrate.known_dataset import NoFormat
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 
 _COMPARED = 8  # records
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import random
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,51 +19,12 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate import program
-from headrace.migrate.generators import generators_in, seed_all
+from headrace.migrate.generators import generators_in
 from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
+from headrace.migrate.seeding import seeded
 
 Pixels = np.ndarray[Any, Any]
-
-
-@contextlib.contextmanager
-def seeded(seed: int, more: Sequence[Any] = ()) -> Iterator[None]:
-    """Global generators, and more, as a function of ``seed`` inside, and as they were outside. One
-    thread is inside at a time."""
-    with _seeding:
-        put_back = seed_all(more, seed)
-        try:
-            yield from _seeded(seed)
-        finally:
-            put_back()
-
-
-_seeding = threading.RLock()
-
-
-def _renew() -> None:
-    """In a forked child: the thread that was inside is not there."""
-    global _seeding
-    _seeding = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew)
-
-
-def _seeded(seed: int) -> Iterator[None]:
-    torch = sys.modules.get("torch")
-    before = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
-    random.seed(seed)
-    np.random.seed(seed & 0xFFFFFFFF)
-    if torch:
-        torch.random.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])
-        if torch:
-            torch.random.set_rng_state(before[2])
 
 
 def value_from_pixels(pixels: Pixels, form: str) -> Any:
@@ -108,6 +67,7 @@ class Timed:
     """A callable whose calls are timed where it is ``steady``: as it is compared."""
 
     steady = False
+    __name__: str
 
     def __init__(self) -> None:
         self.times: list[float] = []  # seconds of this thread's CPU
@@ -117,7 +77,8 @@ class Timed:
         """The same for generators that it holds, too."""
         if self._generators is None:
             self._generators = generators_in(vars(self))
-        return seeded(seed, self._generators)
+        main = threading.current_thread() is threading.main_thread()
+        return seeded(seed, self._generators, "" if main else str(self.__name__))
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
         return os.getpid(), vars(self), program.entries(vars(self))

@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate.known_dataset import REFUSED
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 from headrace.sampling import Records, Sampling, as_indices
 
 # Attributes, also with an underscore, of what gives one rank's records.

@@ -11,7 +11,7 @@ import math
 import sys
 from typing import Any
 
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 
 _NAMES = {
     "RandomMixUp": "MixUp",

@@ -21,7 +21,7 @@ from headrace.migrate.look.outside import Watch
 from headrace.migrate.look.recorders import Stand, clone
 from headrace.migrate.look.snapshots import Snapshot
 from headrace.migrate.look.stand_ins import put
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 from headrace.printable import in_a_line
 
 

@@ -15,13 +15,8 @@ import headrace.migrate.translations  # noqa: F401  (registers them)
 from headrace import _core, library_steps
 from headrace import transforms as T
 from headrace.migrate.generators import generators_in
-from headrace.migrate.originals import (
-    Originals,
-    Pixels,
-    pixels_from_value,
-    pixels_of,
-    seeded,
-)
+from headrace.migrate.originals import Originals, Pixels, pixels_from_value, pixels_of
+from headrace.migrate.seeding import seeded
 from headrace.migrate.through import PassesNot, passed_through
 from headrace.migrate.translations.registry import (
     Form,

@@ -22,7 +22,7 @@ from headrace.migrate.look.marks import Attempt, Left, Op
 from headrace.migrate.look.outside import Watch
 from headrace.migrate.look.pictures import alike
 from headrace.migrate.look.stand_ins import put
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 from headrace.printable import in_a_line
 
 _SEEDS = 400

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import transforms as T
 from headrace.migrate.look.marks import Op
-from headrace.migrate.originals import seeded
+from headrace.migrate.seeding import seeded
 from headrace.migrate.translations.registry import Form, Made, NoOperator, own_callable
 
 
