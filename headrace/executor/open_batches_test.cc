@@ -19,10 +19,14 @@ constexpr int kWorkers = 3, kDepth = 3;
 constexpr size_t kListShare = 100;
 constexpr int kMemory = 12;  // rows that may be in work at once
 
-// Tensors of any length, delivered as lists; and 64 KiB a batch, which come from a ring.
-Schema schema() {
+// Tensors of any length, delivered as lists; and 64 KiB a batch, which come from a ring, or less,
+// which does not.
+Schema schema(bool pooled) {
   return {{.name = "list", .kind = FieldKind::kTensor, .dtype = DType::kInt64, .shape = {-1}},
-          {.name = "slot", .kind = FieldKind::kTensor, .dtype = DType::kInt64, .shape = {1024}}};
+          {.name = "slot",
+           .kind = FieldKind::kTensor,
+           .dtype = DType::kInt64,
+           .shape = {pooled ? 1024 : 1}}};
 }
 
 PlanOptions lists() {
@@ -33,6 +37,7 @@ PlanOptions lists() {
 
 class OnlyASchema final : public Source {
  public:
+  explicit OnlyASchema(bool pooled) : schema_(headrace::schema(pooled)) {}
   int64_t size() const override { return kRecords; }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override { return ReadStyle::kMemory; }
@@ -43,12 +48,15 @@ class OnlyASchema final : public Source {
   std::string description() const override { return "schema"; }
 
  private:
-  const Schema schema_ = headrace::schema();
+  const Schema schema_;
 };
 
 class Play {
  public:
-  explicit Play(uint64_t seed) : draws_(seed, 0, 0, hash_name("play")) { begin(); }
+  Play(uint64_t seed, bool pooled)
+      : draws_(seed, 0, 0, hash_name("play")), source_(std::make_shared<OnlyASchema>(pooled)) {
+    begin();
+  }
 
   void move() {
     const int64_t who = draws_.below(100);
@@ -77,6 +85,7 @@ class Play {
     batches_open_.begin(0, expected_);
     claimed_.clear();
     failed_.clear();
+    listed_.clear();
     parked_.clear();
     consumer_waits_ = false;
     batches_open_.go();
@@ -144,7 +153,9 @@ class Play {
     ++run.report.settled;
     run.to->drop(row);
     if (stop_) return;
-    run.report.list_bytes += size_t(draws_.below(20));
+    const auto bytes = size_t(draws_.below(20));
+    run.report.list_bytes += bytes;
+    listed_[run.rows.batch] += bytes;
     if (draws_.below(6) > 0) return;
     run.report.failures.push_back({.row = row, .record = row, .error = {.code = &kPlanted}});
     failed_.insert({run.rows.batch, row});
@@ -193,6 +204,10 @@ class Play {
     for (const auto& [batch, row] : failed_) EXPECT_NE(batch, open.builder.index()) << row;
     Batch batch = open.builder.finish();
     batches_open_.leave(open, batch);
+    listed_.erase(batch.index);
+    size_t listed = 0;
+    for (const auto& [number, bytes] : listed_) listed += bytes;
+    EXPECT_EQ(batches_open_.stats().memory_used, listed);
     kept_.push_back(std::move(batch));
     ++batches_;
     wake();
@@ -206,7 +221,7 @@ class Play {
   }
 
   Draws draws_;
-  const SourcePtr source_ = std::make_shared<OnlyASchema>();
+  const SourcePtr source_;
   const RowTask task_{.source = source_,
                       .plan = make_plan(source_->schema(), {}, lists()),
                       .sampler = sequential(kRecords),
@@ -222,6 +237,7 @@ class Play {
   std::map<int64_t, int64_t> claimed_;        // rows of each batch
   std::set<std::pair<int64_t, int>> failed_;  // that were reported and not yet handed over
   std::set<std::pair<int64_t, int>> parked_;  // runs, by their first rows
+  std::map<int64_t, size_t> listed_;          // bytes of lists by batch
   int64_t expected_ = 0, batches_ = 0;
   int held_ = 0;
   bool stop_ = false, consumer_waits_ = false;
@@ -229,7 +245,7 @@ class Play {
 
 TEST(OpenBatchesTest, RowsAreClaimedOnceAndBatchesComeInOrderWhoeverMovesNext) {
   for (uint64_t seed = 0; seed < 40 && !testing::Test::HasFailure(); ++seed) {
-    Play play(seed);
+    Play play(seed, seed % 2 == 0);
     for (int move = 0; move < 1500 && !testing::Test::HasFailure(); ++move) play.move();
     EXPECT_GT(play.batches(), 20) << "seed " << seed;
   }
