@@ -101,9 +101,10 @@ def told_before(program: Program, seconds: float) -> str:
     return (
         f"headrace doctor runs {program.name}, measures its loop for about "
         f"{0.4 * seconds:.0f} seconds, and ends it.\n"
-        f"  switched off: {harmless.off()}.\n"
-        "  not switched off: files that it writes in other ways (those that it overwrites are put "
-        "back, new ones are named at the end), downloads, what other processes do.\n"
+        "  Run it in a scratch folder: files that it makes stay, and are named at the\n"
+        "  end; those that it overwrites are put back. Downloads and what other\n"
+        "  processes do are not undone.\n"
+        f"  Switched off: {', '.join(harmless.TRACKERS)}.\n"
     )
 
 
@@ -149,10 +150,10 @@ class _Examination:
     def _run(self, namespace: dict[str, Any], folder: str) -> End:
         """The script itself, and nothing but."""
         with contextlib.ExitStack() as around:
-            stored = around.enter_context(harmless.harmless(folder))
             written = journal(folder, (folder,))
-            around.callback(lambda: self._tell_of_writing(kept, stored))  # when it is put back
+            around.callback(lambda: self._tell_of_writing(kept))  # when it is put back
             kept = around.enter_context(written)
+            around.enter_context(harmless.harmless(folder, kept))
             around.enter_context(self._sampler)
             around.enter_context(_no_bytecode())
             around.enter_context(self._running.attached())
@@ -276,12 +277,8 @@ class _Examination:
         end = End(f"{name} catches what ends it, so the examination went on inside of it.")
         self._leave(self._conclude(end))
 
-    def _tell_of_writing(self, kept: Journal, stored: harmless.Stored) -> None:
+    def _tell_of_writing(self, kept: Journal) -> None:
         note = self._found.note
-        if stored.count:
-            times = "once" if stored.count == 1 else f"{stored.count} times"
-            names = f": {listed(stored.names)}" if stored.names else ""
-            note(f"A checkpoint was to be stored {times} and was not{names}.")
         if kept.put_back:
             note(f"The script overwrote or removed, and was put back: {listed(kept.put_back)}.")
         if kept.left:

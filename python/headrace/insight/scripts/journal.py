@@ -23,6 +23,7 @@ from headrace.whole_file import replaced
 
 _MOST = 4 << 30  # bytes of files that are kept to be put back
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+SAVED = "torch.save"  # an event of ours: torch tells Python of none
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
@@ -141,6 +142,7 @@ _EVENTS: dict[str, Callable[..., None]] = {
     "os.link": lambda journal, source, target, *_: journal.wrote(target),
     "os.symlink": lambda journal, source, target, *_: journal.wrote(target),
     "sqlite3.connect": Journal.wrote,
+    SAVED: lambda journal, path, *_: journal.wrote(path, lost=True),
 }
 _open_journal: Journal | None = None
 _hooked = False
