@@ -82,11 +82,14 @@ class OrderedDistributedSampler:
         return len(self.dataset) // self.num_replicas
 
 
+@pytest.mark.parametrize(("records", "ranks"), [(24, 2), (25, 3)])
 @pytest.mark.parametrize("kind", [Subclass, RASampler])
-def test_each_rank_has_its_samplers_own_records_in_every_epoch(kind: Any) -> None:
-    dataset = numbers(24)
-    for rank in range(2):
-        sampler = kind(dataset, num_replicas=2, rank=rank)
+def test_each_rank_has_its_samplers_own_records_in_every_epoch(
+    kind: Any, records: int, ranks: int
+) -> None:
+    dataset = numbers(records)
+    for rank in range(ranks):
+        sampler = kind(dataset, num_replicas=ranks, rank=rank)
         dataloader = DataLoader(dataset, batch_size=4, sampler=sampler)
         loader = translated(dataloader)
         ours = [epoch_of(loader) for _ in range(3)]
