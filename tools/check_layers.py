@@ -7,6 +7,7 @@
 - Locks: what works on records by itself names no mutex and no thread pool.
 - Python: layers, circles and private names, as python_layers.py says them; and no module of the
   package imports a framework when it is itself imported.
+- SIMD: what is compiled for one level includes only lanes and loops (each_level.h says why).
 - Size: a source file past 800 lines is refused; past 400 it is listed.
 - Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
 - Paths: files, folders and modules that documents and comments name are there (named_paths.py).
@@ -94,6 +95,21 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: `{layer}` may not include `{target}`, which stands below it"
 
 
+# A kernel's second half, which is compiled for each SIMD level, and what it may include.
+AT_EACH_LEVEL = "#else  // at each level"
+MADE_FOR_LEVELS = re.compile(r"\s*#\s*include\s+(HEADRACE_LANES|.*(/lanes/|_loops\.h))")
+
+
+def check_levels(path: Path, text: str) -> Iterator[str]:
+    """Note [Nothing is included first at a level] of headrace/kernels/each_level.h."""
+    lines = text.splitlines()
+    if AT_EACH_LEVEL in lines:
+        first = lines.index(AT_EACH_LEVEL)
+        for number, line in enumerate(lines[first:], first + 1):
+            if line.lstrip().startswith("#include") and not MADE_FOR_LEVELS.match(line):
+                yield f"{path}:{number}: includes at one SIMD level; do it in the first half"
+
+
 def imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [name.name for name in node.names]
@@ -141,6 +157,7 @@ def check_file(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:1: `{word}` says nothing; name the file for the one thing it holds"
     if path.suffix in CXX:
         yield from check_includes(path, text)
+        yield from check_levels(path, text)
     if str(path.with_suffix("")) in LOCKLESS and re.search(r"Mutex|mutex\.h|thread_pool\.h", text):
         yield f"{path}:1: names a lock or a pool; what it shares with others is lent to it"
     yield from check_imports(path, text)

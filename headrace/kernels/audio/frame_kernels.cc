@@ -8,19 +8,18 @@
 
 #include "headrace/kernels/audio/frame_kernels_levels.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/float_lanes_scalar.h"
+#include "headrace/kernels/lanes/scalar.h"
 
-namespace headrace {
+#define HEADRACE_LEVEL scalar
+
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-inline Numbers bits_of(Floats v) { return std::bit_cast<Numbers>(v); }
-inline Floats with_bits(Numbers v) { return std::bit_cast<Floats>(v); }
-inline Floats root(Floats v) { return std::sqrt(v); }
 inline void gather_rows(const float* from, int64_t, Floats (&v)[1]) { v[0] = *from; }
 inline void scatter_rows(const Floats (&v)[1], int64_t, float* to) { *to = v[0]; }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/audio/frame_kernels_loops.h"
@@ -28,7 +27,7 @@ inline void scatter_rows(const Floats (&v)[1], int64_t, float* to) { *to = v[0];
 namespace headrace {
 
 const FrameKernels& frame_kernels() {
-  static const ByLevel<const FrameKernels*> by_level{&kKernels, frame_kernels_avx2(),
+  static const ByLevel<const FrameKernels*> by_level{&scalar::kKernels, frame_kernels_avx2(),
                                                      frame_kernels_avx512(), frame_kernels_neon()};
   return *by_level.in_force();
 }

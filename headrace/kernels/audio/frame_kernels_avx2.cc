@@ -12,16 +12,14 @@
 
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx2
+
 HEADRACE_TARGET("avx2,fma");
 
-#include "headrace/kernels/float_lanes_avx2.h"
+#include "headrace/kernels/lanes/avx2.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
-
-inline Numbers bits_of(Floats v) { return _mm256_castps_si256(v); }
-inline Floats with_bits(Numbers v) { return _mm256_castsi256_ps(v); }
-inline Floats root(Floats v) { return _mm256_sqrt_ps(v); }
 
 // Within each half, the element j of vector i is exchanged with element i of vector j.
 inline void transpose_quarters(Floats (&v)[4]) {
@@ -49,14 +47,14 @@ inline void scatter_rows(Floats (&v)[4], int64_t hop, float* to) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/audio/frame_kernels_loops.h"
 
 namespace headrace {
 
-const FrameKernels* frame_kernels_avx2() { return &kKernels; }
+const FrameKernels* frame_kernels_avx2() { return &avx2::kKernels; }
 
 }  // namespace headrace
 

@@ -12,16 +12,14 @@
 
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx512
+
 HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl");
 
-#include "headrace/kernels/float_lanes_avx512.h"
+#include "headrace/kernels/lanes/avx512.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
-
-inline Numbers bits_of(Floats v) { return _mm512_castps_si512(v); }
-inline Floats with_bits(Numbers v) { return _mm512_castsi512_ps(v); }
-inline Floats root(Floats v) { return _mm512_sqrt_ps(v); }
 
 // Within each quarter, the element j of vector i is exchanged with element i of vector j.
 inline void transpose_quarters(Floats (&v)[4]) {
@@ -55,14 +53,14 @@ inline void scatter_rows(Floats (&v)[4], int64_t hop, float* to) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/audio/frame_kernels_loops.h"
 
 namespace headrace {
 
-const FrameKernels* frame_kernels_avx512() { return &kKernels; }
+const FrameKernels* frame_kernels_avx512() { return &avx512::kKernels; }
 
 }  // namespace headrace
 

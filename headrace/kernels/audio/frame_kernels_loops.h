@@ -9,7 +9,7 @@
 #include "headrace/kernels/audio/logarithm_loops.h"
 #include "headrace/kernels/audio/real_fft_loops.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 // Of `transposed`: what four rows of a block are at a time.
@@ -21,8 +21,8 @@ void gather(const float* from, int64_t hop, int length, const float* weights, fl
     Floats v[kRows];
     gather_rows(from + j, hop, v);
     for (int k = 0; k < kRows && j + k < length; ++k) {
-      const Floats value = weights ? product(v[k], all(weights[j + k])) : v[k];
-      store(block + stride * (j + k), value);
+      const Floats value = weights ? Mul(v[k], Set(weights[j + k])) : v[k];
+      Store(block + stride * (j + k), value);
     }
   }
 }
@@ -31,7 +31,7 @@ void scatter(const float* block, int64_t stride, int length, int frames, int64_t
   int j = 0;
   for (; frames == kLanes && j + kRows <= length; j += kRows) {
     Floats v[kRows];
-    for (int k = 0; k < kRows; ++k) v[k] = load(block + stride * (j + k));
+    for (int k = 0; k < kRows; ++k) v[k] = Load(block + stride * (j + k));
     scatter_rows(v, hop, to + j);
   }
   for (; j < length; ++j) {
@@ -42,33 +42,33 @@ void scatter(const float* block, int64_t stride, int length, int frames, int64_t
 // Of the samples of each lane, or of their squares: four sums, of samples that lie so far apart.
 template <bool squared>
 Floats total(const float* block, int length) {
-  Floats sums[4] = {all(0.0f), all(0.0f), all(0.0f), all(0.0f)};
+  Floats sums[4] = {Set(0.0f), Set(0.0f), Set(0.0f), Set(0.0f)};
   for (int j = 0; j < length; ++j) {
-    const Floats value = load(block + int64_t{kLanes} * j);
-    sums[j % 4] = sum(sums[j % 4], squared ? product(value, value) : value);
+    const Floats value = Load(block + int64_t{kLanes} * j);
+    sums[j % 4] = Add(sums[j % 4], squared ? Mul(value, value) : value);
   }
-  return sum(sum(sums[0], sums[1]), sum(sums[2], sums[3]));
+  return Add(Add(sums[0], sums[1]), Add(sums[2], sums[3]));
 }
 
 void condition(const FrameConditioning& how, const float* weights, int length, float* raw_energies,
                float* energies, float* block) {
   if (how.remove_mean) {
-    const Floats mean = quotient(total<false>(block, length), all(static_cast<float>(length)));
+    const Floats mean = Div(total<false>(block, length), Set(static_cast<float>(length)));
     for (int j = 0; j < length; ++j) {
       float* const at = block + int64_t{kLanes} * j;
-      store(at, difference(load(at), mean));
+      Store(at, Sub(Load(at), mean));
     }
   }
-  store(raw_energies, total<true>(block, length));
-  const Floats share = all(how.preemphasis);
-  Floats before = load(block);
+  Store(raw_energies, total<true>(block, length));
+  const Floats share = Set(how.preemphasis);
+  Floats before = Load(block);
   for (int j = 0; j < length; ++j) {
     float* const at = block + int64_t{kLanes} * j;
-    const Floats value = load(at);
-    store(at, product(difference(value, product(before, share)), all(weights[j])));
+    const Floats value = Load(at);
+    Store(at, Mul(Sub(value, Mul(before, share)), Set(weights[j])));
     before = value;
   }
-  store(energies, total<true>(block, length));
+  Store(energies, total<true>(block, length));
 }
 
 // A row's sums over groups of lanes that lie side by side: each weight is fetched once for all.
@@ -77,12 +77,12 @@ inline void weigh_row(const SparseRows::Row& row, const float* weights, const fl
                       int64_t stride, Floats (&sums)[groups]) {
   Floats odd[groups];
 #pragma GCC unroll 4
-  for (int g = 0; g < groups; ++g) sums[g] = odd[g] = all(0.0f);
+  for (int g = 0; g < groups; ++g) sums[g] = odd[g] = Set(0.0f);
   const auto add = [](Floats(&to)[groups], const float* column, float weight) {
-    const Floats factor = all(weight);
+    const Floats factor = Set(weight);
 #pragma GCC unroll 4
     for (int g = 0; g < groups; ++g) {
-      to[g] = sum(to[g], product(load(column + g * kLanes), factor));
+      to[g] = Add(to[g], Mul(Load(column + g * kLanes), factor));
     }
   };
   int k = 0;
@@ -92,7 +92,7 @@ inline void weigh_row(const SparseRows::Row& row, const float* weights, const fl
   }
   if (k < row.count) add(sums, in, weights[k]);
 #pragma GCC unroll 4
-  for (int g = 0; g < groups; ++g) sums[g] = sum(sums[g], odd[g]);
+  for (int g = 0; g < groups; ++g) sums[g] = Add(sums[g], odd[g]);
 }
 
 // So many groups, of which the last may have fewer lanes that count.
@@ -105,10 +105,10 @@ void weigh_groups(const SparseRows& rows, const float* in, int64_t in_stride, in
                       sums);
     if (count == groups * kLanes) {
 #pragma GCC unroll 4
-      for (int g = 0; g < groups; ++g) store(out + g * kLanes, sums[g]);
+      for (int g = 0; g < groups; ++g) Store(out + g * kLanes, sums[g]);
     } else {
       float rest[kLanes];
-      store(rest, sums[0]);
+      Store(rest, sums[0]);
       std::copy_n(rest, count, out);
     }
     out += out_stride;
@@ -130,4 +130,4 @@ constexpr FrameKernels kKernels{kLanes, gather,   scatter,    condition, powers,
                                 roots,  decibels, logarithms, largest,   raise_values};
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL

@@ -8,14 +8,11 @@
 #include <limits>
 #include <utility>
 
-#include "headrace/kernels/float_lanes_neon.h"
+#define HEADRACE_LEVEL neon
+#include "headrace/kernels/lanes/neon.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
-
-inline Numbers bits_of(Floats v) { return vreinterpretq_s32_f32(v); }
-inline Floats with_bits(Numbers v) { return vreinterpretq_f32_s32(v); }
-inline Floats root(Floats v) { return vsqrtq_f32(v); }
 
 inline void transpose(Floats (&v)[4]) {
   const float32x4_t even01 = vtrn1q_f32(v[0], v[1]), odd01 = vtrn2q_f32(v[0], v[1]);
@@ -27,23 +24,23 @@ inline void transpose(Floats (&v)[4]) {
 }
 // Four samples of each frame: v[k] has sample k of all.
 inline void gather_rows(const float* from, int64_t hop, Floats (&v)[4]) {
-  for (int i = 0; i < 4; ++i) v[i] = load(from + i * hop);
+  for (int i = 0; i < 4; ++i) v[i] = Load(from + i * hop);
   transpose(v);
 }
 inline void scatter_rows(Floats (&v)[4], int64_t hop, float* to) {
   transpose(v);
-  for (int i = 0; i < 4; ++i) store(to + i * hop, v[i]);
+  for (int i = 0; i < 4; ++i) Store(to + i * hop, v[i]);
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/audio/frame_kernels_loops.h"
 
 namespace headrace {
 
-const FrameKernels* frame_kernels_neon() { return &kKernels; }
+const FrameKernels* frame_kernels_neon() { return &neon::kKernels; }
 
 }  // namespace headrace
 

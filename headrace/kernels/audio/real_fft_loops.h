@@ -6,37 +6,30 @@
 
 #include "headrace/kernels/audio/frame_kernels_levels.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 struct Complex {
   Floats re, im;
 };
 
-inline Complex complex_at(const float* from) { return {load(from), load(from + kLanes)}; }
+inline Complex complex_at(const float* from) { return {Load(from), Load(from + kLanes)}; }
 inline void put(float* to, Complex v) {
-  store(to, v.re);
-  store(to + kLanes, v.im);
+  Store(to, v.re);
+  Store(to + kLanes, v.im);
 }
-inline Complex plus(Complex a, Complex b) { return {sum(a.re, b.re), sum(a.im, b.im)}; }
-inline Complex minus(Complex a, Complex b) {
-  return {difference(a.re, b.re), difference(a.im, b.im)};
-}
+inline Complex plus(Complex a, Complex b) { return {Add(a.re, b.re), Add(a.im, b.im)}; }
+inline Complex minus(Complex a, Complex b) { return {Sub(a.re, b.re), Sub(a.im, b.im)}; }
 inline Complex scaled(Complex a, float by) {
-  const Floats factor = all(by);
-  return {product(a.re, factor), product(a.im, factor)};
+  const Floats factor = Set(by);
+  return {Mul(a.re, factor), Mul(a.im, factor)};
 }
 // a - ib and a + ib
-inline Complex minus_turned(Complex a, Complex b) {
-  return {sum(a.re, b.im), difference(a.im, b.re)};
-}
-inline Complex plus_turned(Complex a, Complex b) {
-  return {difference(a.re, b.im), sum(a.im, b.re)};
-}
+inline Complex minus_turned(Complex a, Complex b) { return {Add(a.re, b.im), Sub(a.im, b.re)}; }
+inline Complex plus_turned(Complex a, Complex b) { return {Sub(a.re, b.im), Add(a.im, b.re)}; }
 inline Complex times(Complex a, const float* factor) {
-  const Floats re = all(factor[0]), im = all(factor[1]);
-  return {difference(product(a.re, re), product(a.im, im)),
-          sum(product(a.re, im), product(a.im, re))};
+  const Floats re = Set(factor[0]), im = Set(factor[1]);
+  return {Sub(Mul(a.re, re), Mul(a.im, im)), Add(Mul(a.re, im), Mul(a.im, re))};
 }
 
 template <int radix>
@@ -144,7 +137,7 @@ void general_pass(const RealFft::Pass& pass, const float* factors, float* in, fl
       }
       put(to, whole);
       for (int k = 1; k <= half; ++k) {
-        Complex middle = zero, turned = {all(0.0f), all(0.0f)};
+        Complex middle = zero, turned = {Set(0.0f), Set(0.0f)};
         for (int j = 1, at = k; j <= half; ++j, at = (at + k) % radix) {
           const Complex both = complex_at(from + j * in_step);
           const Complex less = complex_at(from + (radix - j) * in_step);
@@ -160,7 +153,7 @@ void general_pass(const RealFft::Pass& pass, const float* factors, float* in, fl
 }
 
 // The square of its absolute value.
-inline Floats power_of(Complex v) { return sum(product(v.re, v.re), product(v.im, v.im)); }
+inline Floats power_of(Complex v) { return Add(Mul(v.re, v.re), Mul(v.im, v.im)); }
 
 // Bins k and n / 2 - k of a packed frame, of elements k and n / 2 - k of its transform.
 void unpack_powers(const RealFft& fft, const float* in, float* out) {
@@ -169,19 +162,19 @@ void unpack_powers(const RealFft& fft, const float* in, float* out) {
     const Complex low = complex_at(in + int64_t{2} * kLanes * k);
     const Complex high = complex_at(in + int64_t{2} * kLanes * ((whole - k) % whole));
     // Twice what the even samples, and the odd ones, come to.
-    const Complex even = {sum(low.re, high.re), difference(low.im, high.im)};
-    const Complex odd = {difference(low.re, high.re), sum(low.im, high.im)};
+    const Complex even = {Add(low.re, high.re), Sub(low.im, high.im)};
+    const Complex odd = {Sub(low.re, high.re), Add(low.im, high.im)};
     const Complex turned = times(odd, &fft.unpacking[size_t(2) * size_t(k)]);
-    const Floats quarter = all(0.25f);
-    store(out + int64_t{kLanes} * k, product(power_of(plus(even, turned)), quarter));
-    store(out + int64_t{kLanes} * (whole - k), product(power_of(minus(even, turned)), quarter));
+    const Floats quarter = Set(0.25f);
+    Store(out + int64_t{kLanes} * k, Mul(power_of(plus(even, turned)), quarter));
+    Store(out + int64_t{kLanes} * (whole - k), Mul(power_of(minus(even, turned)), quarter));
   }
 }
 
 float* powers(const RealFft& fft, float* block, float* other) {
   if (!fft.packed()) {  // complex numbers without an imaginary part
     for (int j = 0; j < fft.length; ++j) {
-      put(other + int64_t{2} * kLanes * j, {load(block + int64_t{kLanes} * j), all(0.0f)});
+      put(other + int64_t{2} * kLanes * j, {Load(block + int64_t{kLanes} * j), Set(0.0f)});
     }
     std::swap(block, other);
   }
@@ -210,10 +203,10 @@ float* powers(const RealFft& fft, float* block, float* other) {
     return other;
   }
   for (int k = 0; k < fft.bins(); ++k) {
-    store(other + int64_t{kLanes} * k, power_of(complex_at(block + int64_t{2} * kLanes * k)));
+    Store(other + int64_t{kLanes} * k, power_of(complex_at(block + int64_t{2} * kLanes * k)));
   }
   return other;
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL

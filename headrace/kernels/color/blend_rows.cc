@@ -6,25 +6,40 @@
 // line of whole numbers has the same floors. So the line is looked for and compared at each
 // difference; a factor that has none (one of a few hundred; of hundredths one of seven) is blended
 // in floats.
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/color/blend_rows.h"
-
-#include <cmath>
-#include <cstddef>
-
-#include "headrace/kernels/color/blend_rows_levels.h"
-#include "headrace/kernels/dispatch.h"
 
 namespace headrace {
 namespace {
 
-// Null for the scalar level.
-const BlendKernels* kernels() {
-  static const ByLevel<const BlendKernels*> by_level{nullptr, blend_kernels_avx2(),
-                                                     blend_kernels_avx512(), blend_kernels_neon()};
-  return by_level.in_force();
+constexpr int kBlendShift = 21;  // the fraction of PillowBlend's numbers
+// A slope is two factors of 15 bits, one for 128 times the difference.
+constexpr int kBlendLowBits = 7;
+
+}  // namespace
+
+namespace scalar {
+namespace {
+
+void in_floats(const uint8_t* value, const uint8_t* other, int count, float factor, uint8_t* out) {
+  for (int i = 0; i < count; ++i) out[i] = blend_as_pillow(value[i], other[i], factor);
+}
+
+void in_numbers(const uint8_t* value, const uint8_t* other, int count, const PillowBlend& blend,
+                uint8_t* out) {
+  in_floats(value, other, count, blend.factor, out);
 }
 
 }  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_KERNEL "headrace/kernels/color/blend_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
 
 PillowBlend pillow_blend(float factor) {
   PillowBlend blend{.factor = factor};
@@ -52,15 +67,54 @@ PillowBlend pillow_blend(float factor) {
   return blend;
 }
 
+// REQUIRES of in_numbers: the blend has whole numbers.
 void blend_row_as_pillow(const uint8_t* value, const uint8_t* other, int count,
                          const PillowBlend& blend, uint8_t* out) {
-  if (const BlendKernels* const simd = kernels()) {
-    if (blend.offset == PillowBlend::kNone) {
-      return simd->in_floats(value, other, count, blend.factor, out);
-    }
-    return simd->in_numbers(value, other, count, blend, out);
+  if (blend.offset == PillowBlend::kNone) {
+    return HEADRACE_BY_LEVEL(in_floats)(value, other, count, blend.factor, out);
   }
-  for (int i = 0; i < count; ++i) out[i] = blend_as_pillow(value[i], other[i], blend.factor);
+  HEADRACE_BY_LEVEL(in_numbers)(value, other, count, blend, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+void in_floats(const uint8_t* value, const uint8_t* other, int count, float factor, uint8_t* out) {
+  const Floats own = Set(factor);
+  for (int i = 0; i < count; i += kLanes) {
+    const Floats rest = LoadBytesAsFloats(other + i);
+    StoreTruncated(out + i, Add(rest, Mul(own, Sub(LoadBytesAsFloats(value + i), rest))));
+  }
+}
+
+void in_numbers(const uint8_t* value, const uint8_t* other, int count, const PillowBlend& blend,
+                uint8_t* out) {
+  const Words offset = SetInts(blend.offset);
+  const Words slope =
+      SetWordPairs(blend.slope >> kBlendLowBits, blend.slope & ((1 << kBlendLowBits) - 1));
+  const auto drawn = [&](Words own, Words rest) {
+    const Words away = SubWords(own, rest), much = ShiftLeftWords<kBlendLowBits>(away);
+    const auto part = [&](Words pairs) {
+      return ShiftRightInts<kBlendShift>(AddInts(WidenMulPairwiseAdd(pairs, slope), offset));
+    };
+    const Words by =
+        DemoteToWords(part(InterleaveLowWords(much, away)), part(InterleaveHighWords(much, away)));
+    return AddWords(rest, by);
+  };
+  for (int i = 0; i < count; i += kByteLanes) {
+    const Words own = LoadBytes(value + i), rest = LoadBytes(other + i);
+    StoreWordsAsBytes(out + i, drawn(LowWords(own), LowWords(rest)),
+                      drawn(HighWords(own), HighWords(rest)));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

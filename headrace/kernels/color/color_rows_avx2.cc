@@ -9,13 +9,15 @@
 #include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx2
+
 HEADRACE_TARGET("avx2,fma");
 
-#include "headrace/kernels/float_lanes_avx2.h"
+#include "headrace/kernels/lanes/avx2.h"
 // After its lanes:
 #include "headrace/kernels/color/color_rows_loops.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 // Of numbers between -1 and 2.
@@ -24,10 +26,10 @@ __m256 without_integer(__m256 v) {
   return _mm256_sub_ps(v, _mm256_and_ps(_mm256_cmp_ps(v, one, _CMP_GE_OQ), one));
 }
 
-__m256 equal(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+__m256 Eq(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 
 // `a` where the mask is set, else `b`: AVX2's own blend takes as many steps on some CPUs.
-__m256 chosen(__m256 mask, __m256 a, __m256 b) {
+__m256 IfThenElse(__m256 mask, __m256 a, __m256 b) {
   return _mm256_or_ps(_mm256_and_ps(mask, a), _mm256_andnot_ps(mask, b));
 }
 
@@ -40,12 +42,12 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     of_part[c] = _mm256_loadu_ps(kHueSectors[c].of_part);
   }
   for (int i = 0; i < count; i += 4 * kLanes) {
-    Numbers turned[3][4];
+    Ints turned[3][4];
     for (int j = 0; j < 4; ++j) {
       const int at = i + j * kLanes;
-      const __m256 r = _mm256_mul_ps(floats_at(rgb[0] + at), to_unit);
-      const __m256 g = _mm256_mul_ps(floats_at(rgb[1] + at), to_unit);
-      const __m256 b = _mm256_mul_ps(floats_at(rgb[2] + at), to_unit);
+      const __m256 r = _mm256_mul_ps(LoadBytesAsFloats(rgb[0] + at), to_unit);
+      const __m256 g = _mm256_mul_ps(LoadBytesAsFloats(rgb[1] + at), to_unit);
+      const __m256 b = _mm256_mul_ps(LoadBytesAsFloats(rgb[2] + at), to_unit);
       const __m256 most = _mm256_max_ps(r, _mm256_max_ps(g, b));
       const __m256 least = _mm256_min_ps(r, _mm256_min_ps(g, b));
       const __m256 range = _mm256_sub_ps(most, least);
@@ -59,7 +61,7 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
       const __m256 of_blue = _mm256_sub_ps(_mm256_add_ps(from_g, _mm256_set1_ps(4)), from_r);
       const __m256 of_green = _mm256_sub_ps(_mm256_add_ps(from_r, _mm256_set1_ps(2)), from_b);
       const __m256 of_red = _mm256_sub_ps(from_b, from_g);
-      __m256 hue = chosen(equal(most, r), of_red, chosen(equal(most, g), of_green, of_blue));
+      __m256 hue = IfThenElse(Eq(most, r), of_red, IfThenElse(Eq(most, g), of_green, of_blue));
       hue = _mm256_add_ps(_mm256_mul_ps(hue, _mm256_set1_ps(kSixth)), one);
       hue = without_integer(_mm256_add_ps(without_integer(hue), _mm256_set1_ps(share)));
       const __m256 is_negative = _mm256_cmp_ps(hue, zero, _CMP_LT_OQ);
@@ -77,15 +79,18 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
         turned[c][j] = _mm256_cvttps_epi32(value);
       }
     }
-    for (int c = 0; c < 3; ++c) store_clamped(out[c] + i, turned[c]);
+    for (int c = 0; c < 3; ++c) StoreClamped(out[c] + i, turned[c]);
   }
 }
 
 constexpr ColorRowKernels kKernels{luma_from_rgb, saturate, turn_hue};
 
 }  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
 
-const ColorRowKernels* color_row_kernels_avx2() { return &kKernels; }
+namespace headrace {
+
+const ColorRowKernels* color_row_kernels_avx2() { return &avx2::kKernels; }
 
 }  // namespace headrace
 

@@ -6,25 +6,27 @@
 #include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/color/pillow_hue_rows_levels.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/float_lanes_scalar.h"
+#include "headrace/kernels/lanes/scalar.h"
 
-namespace headrace {
+#define HEADRACE_LEVEL scalar
+
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 using Doubles = double;
 
-Doubles all(double v) { return v; }
-Floats floats_of(Doubles v) { return static_cast<Floats>(v); }
-Doubles doubles_of(Floats v) { return v; }
-Numbers cut_off(Doubles v) { return static_cast<Numbers>(v); }
-Doubles whole_of(Doubles v) { return std::trunc(v); }
-Doubles sum(Doubles a, Doubles b) { return a + b; }
-Doubles difference(Doubles a, Doubles b) { return a - b; }
-Doubles product(Doubles a, Doubles b) { return a * b; }
-Doubles quotient(Doubles a, Doubles b) { return a / b; }
+Doubles Set(double v) { return v; }
+Floats ToFloats(Doubles v) { return static_cast<Floats>(v); }
+Doubles ToDoubles(Floats v) { return v; }
+Ints TruncToInts(Doubles v) { return static_cast<Ints>(v); }
+Doubles Trunc(Doubles v) { return std::trunc(v); }
+Doubles Add(Doubles a, Doubles b) { return a + b; }
+Doubles Sub(Doubles a, Doubles b) { return a - b; }
+Doubles Mul(Doubles a, Doubles b) { return a * b; }
+Doubles Div(Doubles a, Doubles b) { return a / b; }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/color/pillow_hue_rows_loops.h"
@@ -48,7 +50,7 @@ PillowSectors make_pillow_sectors() {
 void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
                              uint8_t* const out[3]) {
   static const PillowSectors sectors = make_pillow_sectors();
-  static const ByLevel<TurnPillowHue> by_level{turn_pillow_hue, pillow_hue_avx2(),
+  static const ByLevel<TurnPillowHue> by_level{scalar::turn_pillow_hue, pillow_hue_avx2(),
                                                pillow_hue_avx512()};
   by_level.in_force()(rgb, count, hues, sectors, out);
 }

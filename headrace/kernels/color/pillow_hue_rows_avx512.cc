@@ -8,66 +8,62 @@
 
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx512
+
 HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 // Half as many as of float32 alone: their float64 fill a vector.
 using Floats = __m256;
 using Doubles = __m512d;
-using Numbers = __m256i;
+using Ints = __m256i;
 constexpr int kLanes = 8;
 
-inline Numbers all(int v) { return _mm256_set1_epi32(v); }
-inline Doubles all(double v) { return _mm512_set1_pd(v); }
-inline Numbers numbers_at(const uint8_t* from) {
+inline Ints Set(int v) { return _mm256_set1_epi32(v); }
+inline Doubles Set(double v) { return _mm512_set1_pd(v); }
+inline Ints LoadBytesAsInts(const uint8_t* from) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 }
-inline Numbers sum(Numbers a, Numbers b) { return _mm256_add_epi32(a, b); }
-inline Numbers difference(Numbers a, Numbers b) { return _mm256_sub_epi32(a, b); }
-inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
-inline Numbers most_of(Numbers a, Numbers b) { return _mm256_max_epi32(a, b); }
-inline Numbers least_of(Numbers a, Numbers b) { return _mm256_min_epi32(a, b); }
+inline Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+inline Ints Sub(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
+inline Ints And(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+inline Ints Max(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
+inline Ints Min(Ints a, Ints b) { return _mm256_min_epi32(a, b); }
 using Mask = __mmask8;
-inline Mask equal(Numbers a, Numbers b) { return _mm256_cmpeq_epi32_mask(a, b); }
-inline Numbers chosen(Mask first, Numbers a, Numbers b) {
-  return _mm256_mask_mov_epi32(b, first, a);
-}
-inline Floats chosen(Mask first, Floats a, Floats b) { return _mm256_mask_mov_ps(b, first, a); }
-inline Floats floats_of(Numbers v) { return _mm256_cvtepi32_ps(v); }
-inline Floats floats_of(Doubles v) { return _mm512_cvtpd_ps(v); }
-inline Doubles doubles_of(Floats v) { return _mm512_cvtps_pd(v); }
-inline Numbers cut_off(Doubles v) { return _mm512_cvttpd_epi32(v); }
-inline Doubles whole_of(Doubles v) {
+inline Mask Eq(Ints a, Ints b) { return _mm256_cmpeq_epi32_mask(a, b); }
+inline Ints IfThenElse(Mask first, Ints a, Ints b) { return _mm256_mask_mov_epi32(b, first, a); }
+inline Floats IfThenElse(Mask first, Floats a, Floats b) { return _mm256_mask_mov_ps(b, first, a); }
+inline Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
+inline Floats ToFloats(Doubles v) { return _mm512_cvtpd_ps(v); }
+inline Doubles ToDoubles(Floats v) { return _mm512_cvtps_pd(v); }
+inline Ints TruncToInts(Doubles v) { return _mm512_cvttpd_epi32(v); }
+inline Doubles Trunc(Doubles v) {
   return _mm512_roundscale_pd(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
-inline Floats difference(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
-inline Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
-inline Floats quotient(Floats a, Floats b) { return _mm256_div_ps(a, b); }
-inline Doubles sum(Doubles a, Doubles b) { return _mm512_add_pd(a, b); }
-inline Doubles difference(Doubles a, Doubles b) { return _mm512_sub_pd(a, b); }
-inline Doubles product(Doubles a, Doubles b) { return _mm512_mul_pd(a, b); }
-inline Doubles quotient(Doubles a, Doubles b) { return _mm512_div_pd(a, b); }
-inline Numbers looked_up(const int32_t* table, Numbers at) {
-  return _mm256_i32gather_epi32(table, at, 4);
-}
-inline Floats looked_up(const float* table, Numbers at) {
-  return _mm256_i32gather_ps(table, at, 4);
-}
-inline void store_bytes(uint8_t* to, Numbers v) {
+inline Floats Sub(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
+inline Floats Mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+inline Floats Div(Floats a, Floats b) { return _mm256_div_ps(a, b); }
+inline Doubles Add(Doubles a, Doubles b) { return _mm512_add_pd(a, b); }
+inline Doubles Sub(Doubles a, Doubles b) { return _mm512_sub_pd(a, b); }
+inline Doubles Mul(Doubles a, Doubles b) { return _mm512_mul_pd(a, b); }
+inline Doubles Div(Doubles a, Doubles b) { return _mm512_div_pd(a, b); }
+inline Ints Gather(const int32_t* table, Ints at) { return _mm256_i32gather_epi32(table, at, 4); }
+inline Floats Gather(const float* table, Ints at) { return _mm256_i32gather_ps(table, at, 4); }
+inline void StoreAsBytes(uint8_t* to, Ints v) {
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm256_cvtepi32_epi8(v));
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL
 
 // After its lanes:
 #include "headrace/kernels/color/pillow_hue_rows_loops.h"
 
 namespace headrace {
 
-TurnPillowHue pillow_hue_avx512() { return turn_pillow_hue; }
+TurnPillowHue pillow_hue_avx512() { return avx512::turn_pillow_hue; }
 
 }  // namespace headrace
 

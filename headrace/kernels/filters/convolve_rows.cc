@@ -1,63 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/filters/convolve_rows.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/filters/convolve_rows_levels.h"
+#define HEADRACE_KERNEL "headrace/kernels/filters/convolve_rows.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
-namespace {
-
-void along(const float* in, const float* weights, int taps, int count, float* out) {
-  for (int i = 0; i < count; ++i) {
-    float sum = 0;
-    for (int t = 0; t < taps; ++t) sum = std::fma(in[i + t], weights[t], sum);
-    out[i] = sum;
-  }
-}
-
-void across(const float* const rows[], const float* weights, int taps, int count, uint8_t* out) {
-  for (int i = 0; i < count; ++i) {
-    float sum = 0;
-    for (int t = 0; t < taps; ++t) sum = std::fma(rows[t][i], weights[t], sum);
-    out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(sum), 0.0f, 255.0f));
-  }
-}
-
-void across_floats(const float* const rows[], const float* weights, int taps, int count,
-                   float* out) {
-  for (int i = 0; i < count; ++i) {
-    float sum = 0;
-    for (int t = 0; t < taps; ++t) sum = std::fma(rows[t][i], weights[t], sum);
-    out[i] = sum;
-  }
-}
-
-constexpr ConvolveKernels kScalar{along, across, across_floats};
-
-const ConvolveKernels& kernels() {
-  static const ByLevel<const ConvolveKernels*> by_level{
-      &kScalar, convolve_kernels_avx2(), convolve_kernels_avx512(), convolve_kernels_neon()};
-  return *by_level.in_force();
-}
-
-}  // namespace
 
 void convolve_along(const float* in, const float* weights, int taps, int count, float* out) {
-  kernels().along(in, weights, taps, count, out);
+  HEADRACE_BY_LEVEL(along)(in, weights, taps, count, out);
 }
 
 void convolve_across(const float* const rows[], const float* weights, int taps, int count,
                      uint8_t* out) {
-  kernels().across(rows, weights, taps, count, out);
+  HEADRACE_BY_LEVEL(across<uint8_t>)(rows, weights, taps, count, out);
 }
 
 void convolve_across(const float* const rows[], const float* weights, int taps, int count,
                      float* out) {
-  kernels().across_floats(rows, weights, taps, count, out);
+  HEADRACE_BY_LEVEL(across<float>)(rows, weights, taps, count, out);
 }
 
 void floats_from_bytes(const uint8_t* in, int count, float* out) {
@@ -65,3 +27,62 @@ void floats_from_bytes(const uint8_t* in, int count, float* out) {
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// Several sums at a time: one alone would wait for its own last addition.
+constexpr int kSums = 4;
+
+template <int sums>
+void sum_along(const float* in, const float* weights, int taps, float* out) {
+  Floats sum[sums] = {};
+  for (int t = 0; t < taps; ++t) {
+    const Floats weight = Set(weights[t]);
+#pragma GCC unroll 8
+    for (int s = 0; s < sums; ++s) sum[s] = MulAdd(Load(in + s * kLanes + t), weight, sum[s]);
+  }
+#pragma GCC unroll 8
+  for (int s = 0; s < sums; ++s) Store(out + s * kLanes, sum[s]);
+}
+
+void keep(uint8_t* to, Floats sum) { StoreRounded(to, sum); }
+void keep(float* to, Floats sum) { Store(to, sum); }
+
+template <int sums, class Item>
+void sum_across(const float* const rows[], int at, const float* weights, int taps, Item* out) {
+  Floats sum[sums] = {};
+  for (int t = 0; t < taps; ++t) {
+    const Floats weight = Set(weights[t]);
+#pragma GCC unroll 8
+    for (int s = 0; s < sums; ++s) sum[s] = MulAdd(Load(rows[t] + at + s * kLanes), weight, sum[s]);
+  }
+#pragma GCC unroll 8
+  for (int s = 0; s < sums; ++s) keep(out + at + s * kLanes, sum[s]);
+}
+
+void along(const float* in, const float* weights, int taps, int count, float* out) {
+  int i = 0;
+  for (; i + (kSums - 1) * kLanes < count; i += kSums * kLanes) {
+    sum_along<kSums>(in + i, weights, taps, out + i);
+  }
+  for (; i < count; i += kLanes) sum_along<1>(in + i, weights, taps, out + i);
+}
+
+template <class Item>
+void across(const float* const rows[], const float* weights, int taps, int count, Item* out) {
+  int i = 0;
+  for (; i + (kSums - 1) * kLanes < count; i += kSums * kLanes) {
+    sum_across<kSums>(rows, i, weights, taps, out);
+  }
+  for (; i < count; i += kLanes) sum_across<1>(rows, i, weights, taps, out);
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

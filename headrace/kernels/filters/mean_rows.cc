@@ -1,21 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/filters/mean_rows.h"
 
-#include <algorithm>
-#include <cstddef>
-
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/float_lanes_scalar.h"
-
-// After its lanes:
-#include "headrace/kernels/filters/mean_rows_loops.h"
+#define HEADRACE_KERNEL "headrace/kernels/filters/mean_rows.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 
 void mean_row(const uint8_t* const rows[], int n, int count, uint8_t* out) {
-  static const ByLevel<const MeanKernels*> by_level{&kKernels, mean_kernels_avx2(),
-                                                    mean_kernels_avx512(), mean_kernels_neon()};
-  by_level.in_force()->mean(rows, n, count, out);
+  HEADRACE_BY_LEVEL(mean_of)(rows, n, count, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// Rounded up from the middle it is (2 sum + n) / (2 n), by a product and a shift that are exact for
+// all sums of up to 127 bytes, and stay below 2^32; where nothing remains it was the middle.
+void mean_of(const uint8_t* const rows[], int n, int count, uint8_t* out) {
+  constexpr int kShift = 24;
+  const Ints twice = Set(2 * n), factor = Set(((1 << kShift) + 2 * n - 1) / (2 * n));
+  for (int i = 0; i < count; i += kLanes) {
+    Ints total = LoadBytesAsInts(rows[0] + i);
+    for (int r = 1; r < n; ++r) total = Add(total, LoadBytesAsInts(rows[r] + i));
+    const Ints of = Add(Add(total, total), Set(n));
+    const Ints mean = ShiftRight<kShift>(Mul(of, factor));
+    const Ints rest = Sub(of, Mul(mean, twice));
+    const Ints was_middle = Sub(Set(1), Min(rest, Set(1)));
+    StoreAsBytes(out + i, Sub(mean, And(was_middle, mean)));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

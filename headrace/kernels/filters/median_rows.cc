@@ -1,35 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Note [Medians by sorting networks]
+// Columns are sorted, once for all neighbourhoods that they stand in, then the rows of what came
+// out: in such a table an element has all above and left of it below itself. So few are left that
+// can be the median, and of those too small and too large equally many were dropped. Of the rest
+// the least and the most are taken away by turns, and others come in, until one is left. All of it
+// unrolls, and what orders dropped elements among themselves is dead code.
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/filters/median_rows.h"
 
-#include <algorithm>
-#include <cstddef>
-
-#include "headrace/kernels/dispatch.h"
-
-namespace headrace {
-namespace {
-
-// Lanes of one byte, for the loop below.
-using Bytes = uint8_t;
-constexpr int kBytes = 1;
-
-Bytes bytes_at(const uint8_t* from) { return *from; }
-void store(uint8_t* to, Bytes v) { *to = v; }
-Bytes least_of(Bytes a, Bytes b) { return std::min(a, b); }
-Bytes most_of(Bytes a, Bytes b) { return std::max(a, b); }
-
-}  // namespace
-}  // namespace headrace
-
-// After its lanes:
-#include "headrace/kernels/filters/median_rows_loops.h"
+#define HEADRACE_KERNEL "headrace/kernels/filters/median_rows.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 
 void median_row(const uint8_t* const rows[], int size, int count, uint8_t* out) {
-  static const ByLevel<const MedianKernels*> by_level{
-      &kKernels, median_kernels_avx2(), median_kernels_avx512(), median_kernels_neon()};
-  by_level.in_force()->of[size / 2 - 1](rows, count, out);
+  if (size == 3) return HEADRACE_BY_LEVEL(medians<3>)(rows, count, out);
+  if (size == 5) return HEADRACE_BY_LEVEL(medians<5>)(rows, count, out);
+  HEADRACE_BY_LEVEL(medians<7>)(rows, count, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+[[gnu::always_inline]] inline void order(Words& a, Words& b) {
+  const Words low = MinBytes(a, b);
+  b = MaxBytes(a, b);
+  a = low;
+}
+
+struct Exchange {
+  int low, high;
+};
+// The networks of fewest exchanges (Knuth, 5.3.4).
+constexpr Exchange kSort3[] = {{0, 1}, {1, 2}, {0, 1}};
+constexpr Exchange kSort5[] = {{0, 3}, {1, 4}, {0, 2}, {1, 3}, {0, 1},
+                               {2, 4}, {1, 2}, {3, 4}, {2, 3}};
+constexpr Exchange kSort7[] = {{0, 6}, {2, 3}, {4, 5}, {0, 2}, {1, 4}, {3, 6}, {0, 1}, {2, 5},
+                               {3, 4}, {1, 2}, {4, 6}, {2, 3}, {4, 5}, {1, 2}, {3, 4}, {5, 6}};
+
+template <int size>
+[[gnu::always_inline]] inline void sort(Words* values) {
+  if constexpr (size == 3) {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort3) order(values[each.low], values[each.high]);
+  } else if constexpr (size == 5) {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort5) order(values[each.low], values[each.high]);
+  } else {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort7) order(values[each.low], values[each.high]);
+  }
+}
+
+// Of `held` values and those from `next` on, one of which comes in where the least and the most go.
+template <int held>
+[[gnu::always_inline]] inline Words median_of(Words* values, const Words* next) {
+#pragma GCC unroll 32
+  for (int i = 0; i < held / 2; ++i) order(values[i], values[held - 1 - i]);
+#pragma GCC unroll 32
+  for (int i = 1; i < (held + 1) / 2; ++i) order(values[0], values[i]);
+#pragma GCC unroll 32
+  for (int i = held / 2; i < held - 1; ++i) order(values[i], values[held - 1]);
+  if constexpr (held == 3) {
+    return values[1];
+  } else {
+    values[held - 1] = *next;
+    return median_of<held - 1>(values + 1, next + 1);
+  }
+}
+
+// Whether the element of rank r among its column's and c among its row's can be the median.
+template <int size>
+constexpr bool is_candidate(int r, int c) {
+  constexpr int kMiddle = size * size / 2 + 1;
+  return (r + 1) * (c + 1) <= kMiddle && (size - r) * (size - c) <= kMiddle;
+}
+template <int size>
+constexpr int candidates() {
+  int found = 0;
+  for (int at = 0; at < size * size; ++at) found += is_candidate<size>(at / size, at % size);
+  return found;
+}
+
+template <int size>
+void medians(const uint8_t* const rows[], int count, uint8_t* out) {
+  constexpr int kPart = 512, kCandidates = candidates<size>();
+  uint8_t sorted[size][kPart + 2 * kByteLanes + size];  // columns
+  for (int first = 0; first < count; first += kPart) {
+    const int part = std::min(kPart, count - first);
+    for (int x = 0; x < part + size; x += kByteLanes) {
+      Words column[size];
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) column[r] = LoadBytes(rows[r] + first + x);
+      sort<size>(column);
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) StoreBytes(sorted[r] + x, column[r]);
+    }
+    for (int x = 0; x < part; x += kByteLanes) {
+      Words left[kCandidates];
+      int found = 0;
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) {
+        Words row[size];
+#pragma GCC unroll 8
+        for (int c = 0; c < size; ++c) row[c] = LoadBytes(sorted[r] + x + c);
+        sort<size>(row);
+#pragma GCC unroll 8
+        for (int c = 0; c < size; ++c) {
+          if (is_candidate<size>(r, c)) left[found++] = row[c];
+        }
+      }
+      constexpr int kHeld = kCandidates / 2 + 2;  // not all of them on one side of the median
+      StoreBytes(out + first + x, median_of<kHeld>(left, left + kHeld));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/filters/sharpen_rows.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/filters/sharpen_rows_levels.h"
 
 namespace headrace {
 namespace {
 
-// Null for the scalar level.
-const SharpenKernels* kernels() {
-  static const ByLevel<const SharpenKernels*> by_level{
-      nullptr, sharpen_kernels_avx2(), sharpen_kernels_avx512(), sharpen_kernels_neon()};
-  return by_level.in_force();
-}
+// The weighted sum of nine, s, as a rounded thirteenth: (2 s + 13) / 26, by a product of 16 bits
+// and a shift that are exact for all sums up to 13 * 255.
+constexpr int kThirteenthFactor = 40330, kThirteenthShift = 4;
+
+}  // namespace
+
+namespace scalar {
+namespace {
 
 // Both libraries' blur: weights of 1, and 5 in the middle, of 13; rounded.
 int blur_at(const ThreeRows& in, int x) {
@@ -24,6 +24,35 @@ int blur_at(const ThreeRows& in, int x) {
   for (const uint8_t* row : {in.above, in.row, in.below}) sum += row[x - 1] + row[x] + row[x + 1];
   return (2 * sum + 13) / 26;
 }
+
+// The blur of columns 1 to width - 2, to `out` from its beginning. At the other levels: false, and
+// nothing is done, where the rows are too short for lanes.
+bool blur(const ThreeRows& in, int width, uint8_t* out) {
+  for (int x = 1; x < width - 1; ++x) out[x - 1] = static_cast<uint8_t>(blur_at(in, x));
+  return true;
+}
+
+// Each value drawn away from the other one, as torch computes it. In lanes it may read and write up
+// to 63 bytes past `count`.
+void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
+  for (int i = 0; i < count; ++i) {
+    const auto own = static_cast<float>(value[i]);
+    const float difference = static_cast<float>(other[i]) - own;
+    out[i] = static_cast<uint8_t>(std::clamp(std::fma(difference, rest, own), 0.0f, 255.0f));
+  }
+}
+
+}  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_KERNEL "headrace/kernels/filters/sharpen_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
+
+namespace {
 
 // Calls blend(value, blur, count, out) for the inner columns, in parts whose blur stays in the
 // first-level cache.
@@ -34,10 +63,7 @@ void with_blur(const ThreeRows& in, int width, uint8_t* out, Blend&& blend) {
   for (int x = 1; x < width - 1; x += kColumns) {
     const int count = std::min(kColumns, width - 1 - x);
     const ThreeRows part{in.above + x - 1, in.row + x - 1, in.below + x - 1};
-    const SharpenKernels* const simd = kernels();
-    if (!simd || !simd->blur(part, count + 2, blur)) {
-      for (int i = 0; i < count; ++i) blur[i] = static_cast<uint8_t>(blur_at(part, 1 + i));
-    }
+    if (!HEADRACE_BY_LEVEL(blur)(part, count + 2, blur)) scalar::blur(part, count + 2, blur);
     blend(in.row + x, blur, count, out + x);
   }
 }
@@ -46,12 +72,7 @@ void with_blur(const ThreeRows& in, int width, uint8_t* out, Blend&& blend) {
 
 void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out) {
   with_blur(in, width, out, [&](const uint8_t* row, const uint8_t* blur, int count, uint8_t* to) {
-    if (const SharpenKernels* simd = kernels()) return simd->draw_away(row, blur, count, rest, to);
-    for (int i = 0; i < count; ++i) {
-      const auto value = static_cast<float>(row[i]);
-      const float difference = static_cast<float>(blur[i]) - value;
-      to[i] = static_cast<uint8_t>(std::clamp(std::fma(difference, rest, value), 0.0f, 255.0f));
-    }
+    HEADRACE_BY_LEVEL(draw_away)(row, blur, count, rest, to);
   });
 }
 
@@ -62,3 +83,54 @@ void sharpen_row_as_pillow(const ThreeRows& in, int width, const PillowBlend& bl
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+Words thirteenth(Words total) {
+  const Words twice = AddWords(AddWords(total, total), SetWords(13));
+  return ShiftRightWords<kThirteenthShift>(MulHighWords(twice, SetWords(kThirteenthFactor)));
+}
+
+// Of the bytes at an even place and at the next one, their neighbours lie in what is loaded one
+// byte before and one byte after: the even one is the first's odd, the odd one the second's even.
+Words blur_at(const ThreeRows& in, int x) {
+  const Words ones = SetBytePairs(1, 1);
+  Words even = SetWords(0), odd = even;
+  for (const uint8_t* row : {in.above, in.below}) {
+    const Words before = LoadBytes(row + x - 1), after = LoadBytes(row + x + 1);
+    even = AddWords(even, AddWords(MulPairwiseAddBytes(before, ones), EvenBytes(after)));
+    odd = AddWords(odd, AddWords(OddBytes(before), MulPairwiseAddBytes(after, ones)));
+  }
+  const Words before = LoadBytes(in.row + x - 1), after = LoadBytes(in.row + x + 1);
+  even =
+      AddWords(even, AddWords(MulPairwiseAddBytes(before, SetBytePairs(1, 5)), EvenBytes(after)));
+  odd = AddWords(odd, AddWords(OddBytes(before), MulPairwiseAddBytes(after, SetBytePairs(5, 1))));
+  return InterleaveBytes(thirteenth(even), thirteenth(odd));
+}
+
+bool blur(const ThreeRows& in, int width, uint8_t* out) {
+  const int count = width - 2;
+  if (count < kByteLanes) return false;
+  for (int i = 0; i < count; i += kByteLanes) {
+    const int first = std::min(i, count - kByteLanes);  // the last ones overlap
+    StoreBytes(out + first, blur_at(in, 1 + first));
+  }
+  return true;
+}
+
+void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
+  for (int i = 0; i < count; i += kLanes) {
+    const Floats own = LoadBytesAsFloats(value + i);
+    StoreTruncated(out + i, MulAdd(Sub(LoadBytesAsFloats(other + i), own), Set(rest), own));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -8,10 +8,12 @@
 
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx2
+
 HEADRACE_TARGET("avx2,fma");
 
-#include "headrace/kernels/float_lanes_avx2.h"
-#include "headrace/kernels/gather_lanes_avx2.h"
+#include "headrace/kernels/lanes/avx2.h"
+#include "headrace/kernels/lanes/gather_avx2.h"
 // After its lanes:
 #include "headrace/kernels/warps/warp_rows_pillow_loops.h"
 // And last:
@@ -19,7 +21,7 @@ HEADRACE_TARGET("avx2,fma");
 
 namespace headrace {
 
-const WarpKernels* warp_kernels_avx2() { return &kWarpKernels; }
+const WarpKernels* warp_kernels_avx2() { return &avx2::kWarpKernels; }
 
 }  // namespace headrace
 

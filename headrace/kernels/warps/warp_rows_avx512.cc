@@ -8,10 +8,12 @@
 
 #include "headrace/kernels/target.h"
 
+#define HEADRACE_LEVEL avx512
+
 HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
-#include "headrace/kernels/float_lanes_avx512.h"
-#include "headrace/kernels/gather_lanes_avx512.h"
+#include "headrace/kernels/lanes/avx512.h"
+#include "headrace/kernels/lanes/gather_avx512.h"
 // After its lanes:
 #include "headrace/kernels/warps/warp_rows_pillow_loops.h"
 // And last:
@@ -19,7 +21,7 @@ HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
 namespace headrace {
 
-const WarpKernels* warp_kernels_avx512() { return &kWarpKernels; }
+const WarpKernels* warp_kernels_avx512() { return &avx512::kWarpKernels; }
 
 }  // namespace headrace
 

@@ -16,7 +16,7 @@
 
 #include "headrace/kernels/warps/warp_rows_levels.h"
 
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 constexpr float kFixedPoint = 8192.0f;  // added to a value it leaves ten bits after the point
@@ -28,65 +28,67 @@ void bilinear_in_doubles(const PixelWords& source, const double* x, const double
   const auto right_end = static_cast<double>(source.width),
              low_end = static_cast<double>(source.height);
   for (int i = 0; i < count; i += kDoubles) {
-    Doubles at_x = load(x + i), at_y = load(y + i);
-    const FewMask inside = both(below(at_x, right_end), below(at_y, low_end));
-    at_x = difference(at_x, all(0.5));
-    at_y = difference(at_y, all(0.5));
-    const Doubles left = floor_of(at_x), top = floor_of(at_y);
-    const Doubles dx = difference(at_x, left), dy = difference(at_y, top);
-    const Few first = sum(product(cut_off(top), few(source.stride)), cut_off(left));
+    Doubles at_x = Load(x + i), at_y = Load(y + i);
+    const FewMask inside = And(InRange(at_x, right_end), InRange(at_y, low_end));
+    at_x = Sub(at_x, Set(0.5));
+    at_y = Sub(at_y, Set(0.5));
+    const Doubles left = Floor(at_x), top = Floor(at_y);
+    const Doubles dx = Sub(at_x, left), dy = Sub(at_y, top);
+    const Few first = Add(Mul(TruncToInts(top), SetFew(source.stride)), TruncToInts(left));
     Few pixels[4];
     for (int k = 0; k < 4; ++k) {
-      const Few next = few(k / 2 * source.stride + k % 2);
-      pixels[k] = gathered(source.pixels, sum(first, next), inside, few(0));
+      const Few next = SetFew(k / 2 * source.stride + k % 2);
+      pixels[k] = MaskedGatherOr(source.pixels, Add(first, next), inside, SetFew(0));
     }
     for (int c = 0; c < channels; ++c) {
       const auto along = [&](int k) {
-        const Doubles a = doubles_of(low_bytes(pixels[k], 8 * c));
-        const Doubles b = doubles_of(low_bytes(pixels[k + 1], 8 * c));
-        return sum(a, product(difference(b, a), dx));
+        const Doubles a = ToDoubles(LowBytes(pixels[k], 8 * c));
+        const Doubles b = ToDoubles(LowBytes(pixels[k + 1], 8 * c));
+        return Add(a, Mul(Sub(b, a), dx));
       };
       const Doubles above = along(0);
-      const Few value = cut_off(sum(above, product(difference(along(2), above), dy)));
+      const Few value = TruncToInts(Add(above, Mul(Sub(along(2), above), dy)));
       const int outside = static_cast<int>((fill >> (8 * c)) & 0xff);
-      store_low_bytes(out[c] + to + i, chosen(inside, value, few(outside)));
+      StoreLowBytes(out[c] + to + i, IfThenElse(inside, value, SetFew(outside)));
     }
   }
 }
 
 // The pixels about each place, and how far it is from the first one's middle.
 struct Square {
-  Numbers column, row;  // of the first one
+  Ints column, row;  // of the first one
   Floats dx, dy;
   Mask inside;
 };
 
 inline Mask away_from_ends(Floats share) {
-  return both(less(all(0x1p-20f), share), less(share, all(1 - 0x1p-20f)));
+  return And(Lt(Set(0x1p-20f), share), Lt(share, Set(1 - 0x1p-20f)));
 }
 
 // False where doubles must decide; else the values are stored, and those outside are any.
 [[gnu::always_inline]] inline bool blended_in_floats(const PixelWords& source, const Square& at,
                                                      const Pickers& pickers, int channels,
                                                      uint8_t* const out[], int to) {
-  const Numbers first = sum(product(at.row, all(source.stride)), at.column);
-  Numbers pixels[4];
-  gather_pairs(source.pixels, first, at.inside, pixels[0], pixels[1]);
-  gather_pairs(source.pixels, sum(first, all(source.stride)), at.inside, pixels[2], pixels[3]);
+  const Ints first = Add(Mul(at.row, Set(source.stride)), at.column);
+  Ints pixels[4];
+  GatherPairs(source.pixels, first, at.inside, pixels[0], pixels[1]);
+  GatherPairs(source.pixels, Add(first, Set(source.stride)), at.inside, pixels[2], pixels[3]);
   for (int c = 0; c < channels; ++c) {
-    const Numbers from = pickers.of[c];
-    const Floats nw = floats_of(picked(pixels[0], from)), ne = floats_of(picked(pixels[1], from));
-    const Floats sw = floats_of(picked(pixels[2], from)), se = floats_of(picked(pixels[3], from));
-    const Floats above = fused(difference(ne, nw), at.dx, nw);
-    const Floats beneath = fused(difference(se, sw), at.dx, sw);
-    const Floats blend = fused(difference(beneath, above), at.dy, above);
-    const Numbers fixed = bits_of(sum(blend, all(kFixedPoint)));
-    store_low_bytes(out[c] + to, shifted_down(fixed, kPointAt));
-    const Mask doubtful = both(without_bits(fixed, kDoubtful), at.inside);
-    if (!any(doubtful)) continue;
-    const Mask one_value = both(both(equal(nw, ne), equal(sw, se)), equal(above, beneath));
-    const Mask exact = both(one_value, both(away_from_ends(at.dx), away_from_ends(at.dy)));
-    if (any(without(doubtful, exact))) return false;
+    const Ints from = pickers.of[c];
+    const Floats nw = ToFloats(TableLookupBytes(pixels[0], from)),
+                 ne = ToFloats(TableLookupBytes(pixels[1], from));
+    const Floats sw = ToFloats(TableLookupBytes(pixels[2], from)),
+                 se = ToFloats(TableLookupBytes(pixels[3], from));
+    const Floats above = MulAdd(Sub(ne, nw), at.dx, nw);
+    const Floats beneath = MulAdd(Sub(se, sw), at.dx, sw);
+    const Floats blend = MulAdd(Sub(beneath, above), at.dy, above);
+    const Ints fixed = BitsOf(Add(blend, Set(kFixedPoint)));
+    StoreLowBytes(out[c] + to, ShiftRight(fixed, kPointAt));
+    const Mask doubtful = And(HasNoBits(fixed, kDoubtful), at.inside);
+    if (!AnyTrue(doubtful)) continue;
+    const Mask one_value = And(And(Eq(nw, ne), Eq(sw, se)), Eq(above, beneath));
+    const Mask exact = And(one_value, And(away_from_ends(at.dx), away_from_ends(at.dy)));
+    if (AnyTrue(Without(doubtful, exact))) return false;
   }
   return true;
 }
@@ -101,26 +103,26 @@ void bilinear_as_pillow_in_lanes(const PixelWords& source, const double* x, cons
     Doubles dx[2], dy[2];
     FewMask inside[2];
     for (int half = 0; half < 2; ++half) {
-      Doubles at_x = load(x + i + half * kDoubles), at_y = load(y + i + half * kDoubles);
-      inside[half] = both(below(at_x, right_end), below(at_y, low_end));
-      at_x = difference(at_x, all(0.5));
-      at_y = difference(at_y, all(0.5));
-      const Doubles left = floor_of(at_x), top = floor_of(at_y);
-      dx[half] = difference(at_x, left);
-      dy[half] = difference(at_y, top);
-      columns[half] = cut_off(left);
-      rows[half] = cut_off(top);
+      Doubles at_x = Load(x + i + half * kDoubles), at_y = Load(y + i + half * kDoubles);
+      inside[half] = And(InRange(at_x, right_end), InRange(at_y, low_end));
+      at_x = Sub(at_x, Set(0.5));
+      at_y = Sub(at_y, Set(0.5));
+      const Doubles left = Floor(at_x), top = Floor(at_y);
+      dx[half] = Sub(at_x, left);
+      dy[half] = Sub(at_y, top);
+      columns[half] = TruncToInts(left);
+      rows[half] = TruncToInts(top);
     }
-    const Square at{.column = joined_halves(columns[0], columns[1]),
-                    .row = joined_halves(rows[0], rows[1]),
-                    .dx = floats_of(dx[0], dx[1]),
-                    .dy = floats_of(dy[0], dy[1]),
-                    .inside = joined_halves(inside[0], inside[1])};
-    if (!any(at.inside)) {
+    const Square at{.column = Combine(columns[0], columns[1]),
+                    .row = Combine(rows[0], rows[1]),
+                    .dx = ToFloats(dx[0], dx[1]),
+                    .dy = ToFloats(dy[0], dy[1]),
+                    .inside = Combine(inside[0], inside[1])};
+    if (!AnyTrue(at.inside)) {
       for (int c = 0; c < channels; ++c) {
-        store_low_bytes(out[c] + i, all(static_cast<int>(fill >> (8 * c))));
+        StoreLowBytes(out[c] + i, Set(static_cast<int>(fill >> (8 * c))));
       }
-    } else if (any(without(first_lanes(kLanes), at.inside)) ||
+    } else if (AnyTrue(Without(FirstN(kLanes), at.inside)) ||
                !blended_in_floats(source, at, pickers, channels, out, i)) {
       bilinear_in_doubles(source, x + i, y + i, kLanes, fill, channels, out, i);
     }
@@ -167,10 +169,10 @@ void cut_off_offsets_in_lanes(const double* x, const double* y, int count, int w
                               int32_t* offsets) {
   const auto right_end = static_cast<double>(width), low_end = static_cast<double>(height);
   for (int i = 0; i < count; i += kDoubles) {
-    const Doubles at_x = load(x + i), at_y = load(y + i);
-    const FewMask inside = both(below(at_x, right_end), below(at_y, low_end));
-    const Few offset = sum(product(cut_off(at_y), few(width)), cut_off(at_x));
-    store(offsets + i, chosen(inside, offset, few(kOutside)));
+    const Doubles at_x = Load(x + i), at_y = Load(y + i);
+    const FewMask inside = And(InRange(at_x, right_end), InRange(at_y, low_end));
+    const Few offset = Add(Mul(TruncToInts(at_y), SetFew(width)), TruncToInts(at_x));
+    Store(offsets + i, IfThenElse(inside, offset, SetFew(kOutside)));
   }
 }
 
@@ -178,16 +180,16 @@ void cut_off_offsets_in_lanes(const double* x, const double* y, int count, int w
 struct SteppedLanes {
   static constexpr int kPoint = 24;
   explicit SteppedLanes(double by)
-      : offsets(product(lane_numbers(), all(static_cast<int>(std::nearbyint(by * 0x1p24))))) {}
+      : offsets(Mul(Iota(), Set(static_cast<int>(std::nearbyint(by * 0x1p24))))) {}
 
-  void from(double first, Numbers& whole, Floats& fraction) const {
+  void from(double first, Ints& whole, Floats& fraction) const {
     const double low = std::floor(first);
-    const Numbers at = sum(all(static_cast<int>((first - low) * 0x1p24)), offsets);
-    whole = sum(all(static_cast<int>(low)), shifted_down_signed(at, kPoint));
-    fraction = product(floats_of(masked(at, (1 << kPoint) - 1)), all(0x1p-24f));
+    const Ints at = Add(Set(static_cast<int>((first - low) * 0x1p24)), offsets);
+    whole = Add(Set(static_cast<int>(low)), ShiftRightSigned(at, kPoint));
+    fraction = Mul(ToFloats(AndBits(at, (1 << kPoint) - 1)), Set(0x1p-24f));
   }
 
-  const Numbers offsets;
+  const Ints offsets;
 };
 
 void affine_as_pillow_in_lanes(const PixelWords& source, const double coefficients[6], int first,
@@ -222,11 +224,11 @@ void affine_as_pillow_in_lanes(const PixelWords& source, const double coefficien
   const SteppedLanes step_x(a[0]), step_y(a[3]);
   const Pickers pickers;
   for (int i = begin; i < end; i += kLanes) {
-    Square at{.column = all(0),
-              .row = all(0),
-              .dx = all(0.0f),
-              .dy = all(0.0f),
-              .inside = first_lanes(end - i)};
+    Square at{.column = Set(0),
+              .row = Set(0),
+              .dx = Set(0.0f),
+              .dy = Set(0.0f),
+              .inside = FirstN(end - i)};
     step_x.from(x.at(i) - 0.5, at.column, at.dx);
     step_y.from(y.at(i) - 0.5, at.row, at.dy);
     if (!blended_in_floats(source, at, pickers, channels, out, i)) in_doubles(i);
@@ -235,4 +237,4 @@ void affine_as_pillow_in_lanes(const PixelWords& source, const double coefficien
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::HEADRACE_LEVEL

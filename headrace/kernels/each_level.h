@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles a kernel's file once more for each SIMD level. The file says which it is
+// (HEADRACE_KERNEL), and has two halves: before this header, what is compiled once (all its
+// includes, what its loops share); the loops, in namespace headrace::HEADRACE_LEVEL, which is
+// scalar, avx2, avx512 or neon. mean_rows.cc is the one to copy. Each kernel includes it once, so
+// it has no guard.
+//
+// Note [Nothing is included first at a level]: an inline function or template whose header is first
+// included between target pragmas is compiled for that level, and the linker may take that copy for
+// all callers: an illegal instruction on an older CPU. So the loops include only lanes and other
+// loops, which are in a namespace without a name; tools/check_layers.py looks. Vectors are never
+// passed through templates of the standard library, which are compiled for no level.
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/target.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+// A kernel whose scalar level is not written in lanes has it in namespace headrace::scalar before
+// this header, and says so.
+#ifndef HEADRACE_OWN_SCALAR
+#define HEADRACE_LEVEL scalar
+#define HEADRACE_LANES "headrace/kernels/lanes/scalar.h"
+#include HEADRACE_KERNEL
+#undef HEADRACE_LANES
+#undef HEADRACE_LEVEL
+#endif
+
+#if defined(__x86_64__)
+
+#define HEADRACE_LEVEL avx2
+#define HEADRACE_LANES "headrace/kernels/lanes/avx2.h"
+HEADRACE_TARGET("avx2,fma");
+#include HEADRACE_KERNEL
+HEADRACE_TARGET_END;
+#undef HEADRACE_LANES
+#undef HEADRACE_LEVEL
+
+#define HEADRACE_LEVEL avx512
+#define HEADRACE_LANES "headrace/kernels/lanes/avx512.h"
+HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
+#include HEADRACE_KERNEL
+HEADRACE_TARGET_END;
+#undef HEADRACE_LANES
+#undef HEADRACE_LEVEL
+
+#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, avx2::__VA_ARGS__, avx512::__VA_ARGS__
+
+#elif defined(__aarch64__)
+
+#define HEADRACE_LEVEL neon
+#define HEADRACE_LANES "headrace/kernels/lanes/neon.h"
+#include HEADRACE_KERNEL
+#undef HEADRACE_LANES
+#undef HEADRACE_LEVEL
+
+#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, nullptr, nullptr, neon::__VA_ARGS__
+
+#else
+
+#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, nullptr, nullptr
+
+#endif
+
+// The function of this name (a template's arguments included) of the level in force.
+#define HEADRACE_BY_LEVEL(...)                                                                     \
+  [] {                                                                                             \
+    static constexpr ByLevel<decltype(&scalar::__VA_ARGS__)> kOf{HEADRACE_LEVELS_OF(__VA_ARGS__)}; \
+    return kOf.in_force();                                                                         \
+  }()

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX2 and FMA: 8 numbers of 32 bits at a time, or 32 bytes as halves of 16 words ("low" and
+// "high": of each group of 16 bytes).
+// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace headrace::avx2 {
+namespace {
+
+using Floats = __m256;
+using Ints = __m256i;
+constexpr int kLanes = 8;
+
+inline Ints Load(const int32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void Store(int32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+inline Ints LoadBytesAsInts(const uint8_t* from) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+}
+inline Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
+inline Floats LoadBytesAsFloats(const uint8_t* from) { return ToFloats(LoadBytesAsInts(from)); }
+inline Floats Load(const float* from) { return _mm256_loadu_ps(from); }
+inline void Store(float* to, Floats v) { _mm256_storeu_ps(to, v); }
+
+inline Floats Set(float v) { return _mm256_set1_ps(v); }
+inline Ints Set(int v) { return _mm256_set1_epi32(v); }
+inline Ints Iota() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+inline Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+inline Ints Sub(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
+inline Ints Mul(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }
+inline Ints Max(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
+inline Ints Min(Ints a, Ints b) { return _mm256_min_epi32(a, b); }
+inline Ints And(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+inline Ints Or(Ints a, Ints b) { return _mm256_or_si256(a, b); }
+inline Ints Xor(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
+template <int bits>
+Ints ShiftRight(Ints v) {
+  return _mm256_srli_epi32(v, bits);
+}
+template <int bits>
+Ints ShiftRightSigned(Ints v) {
+  return _mm256_srai_epi32(v, bits);
+}
+inline Ints ClampToBytes(Ints v) { return Max(Min(v, Set(255)), Set(0)); }
+inline Ints Gather(const int32_t* table, Ints at) { return _mm256_i32gather_epi32(table, at, 4); }
+
+inline Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+inline Floats Sub(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
+inline Floats Mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+inline Floats Div(Floats a, Floats b) { return _mm256_div_ps(a, b); }
+// a * b + c, rounded once
+inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+// The second where one is NaN.
+inline Floats Min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+inline Floats Max(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+inline Floats Floor(Floats v) { return _mm256_floor_ps(v); }
+inline Ints TruncToInts(Floats v) { return _mm256_cvttps_epi32(v); }
+
+// Which lanes: all bits of each.
+using Mask = __m256i;
+inline Mask Eq(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
+inline Mask Lt(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
+inline Mask Gt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
+inline Mask Ge(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
+inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
+  return _mm256_blendv_epi8(otherwise, a, where);
+}
+inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
+  return _mm256_blendv_ps(otherwise, a, _mm256_castsi256_ps(where));
+}
+
+// Below 0 and above 255 they are cut to these: packing saturates.
+inline void StoreAsBytes(uint8_t* to, Ints v) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+// Four in a row, clamped to 0 to 255 by what narrows them.
+inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
+  const __m256i low = _mm256_packs_epi32(v[0], v[1]), high = _mm256_packs_epi32(v[2], v[3]);
+  const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), in_order);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+}
+// Clamped to 0 to 255, then cut off.
+inline void StoreTruncated(uint8_t* to, Floats v) {
+  StoreAsBytes(to, _mm256_cvttps_epi32(_mm256_min_ps(v, Set(255.0f))));
+}
+
+// Rounded to the nearest, then clamped.
+inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, _mm256_cvtps_epi32(v)); }
+
+// Both halves of the products without signs.
+struct WideProduct {
+  Ints high, low;
+};
+inline WideProduct WideMul(Ints a, Ints b) {
+  const Ints even = _mm256_mul_epu32(a, b);
+  const Ints odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+  return {_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA),
+          _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)};
+}
+inline Ints Load(const uint32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline Ints BitsOf(Floats v) { return _mm256_castps_si256(v); }
+inline Floats FromBits(Ints v) { return _mm256_castsi256_ps(v); }
+inline Floats Sqrt(Floats v) { return _mm256_sqrt_ps(v); }
+inline void Store(uint32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+
+using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+constexpr int kByteLanes = 32;
+
+inline Words LoadBytes(const uint8_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const Words*>(from));
+}
+inline void StoreBytes(uint8_t* to, Words bytes) {
+  _mm256_storeu_si256(reinterpret_cast<Words*>(to), bytes);
+}
+inline Words LowWords(Words bytes) { return _mm256_unpacklo_epi8(bytes, _mm256_setzero_si256()); }
+inline Words HighWords(Words bytes) { return _mm256_unpackhi_epi8(bytes, _mm256_setzero_si256()); }
+inline Words MinBytes(Words a, Words b) { return _mm256_min_epu8(a, b); }
+inline Words MaxBytes(Words a, Words b) { return _mm256_max_epu8(a, b); }
+// Of words, cut to 0 to 255.
+inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
+  _mm256_storeu_si256(reinterpret_cast<Words*>(to), _mm256_packus_epi16(low, high));
+}
+
+inline Words AddWords(Words a, Words b) { return _mm256_add_epi16(a, b); }
+inline Words SubWords(Words a, Words b) { return _mm256_sub_epi16(a, b); }
+template <int bits>
+Words ShiftLeftWords(Words v) {
+  return _mm256_slli_epi16(v, bits);
+}
+template <int bits>
+Words ShiftRightWords(Words v) {
+  return _mm256_srli_epi16(v, bits);
+}
+// The upper 16 bits of products without signs.
+inline Words MulHighWords(Words a, Words b) { return _mm256_mulhi_epu16(a, b); }
+inline Words SetWords(int v) { return _mm256_set1_epi16(static_cast<int16_t>(v)); }
+
+// Bytes and words at even and at odd places.
+inline Words EvenBytes(Words bytes) { return _mm256_and_si256(bytes, SetWords(0xff)); }
+inline Words OddBytes(Words bytes) { return _mm256_srli_epi16(bytes, 8); }
+inline Words InterleaveBytes(Words even, Words odd) {
+  return _mm256_or_si256(even, _mm256_slli_epi16(odd, 8));
+}
+// Sums of two neighbours, each times its weight of one byte (all_bytes).
+inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
+  return _mm256_maddubs_epi16(bytes, weights);
+}
+inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
+
+// Words of a and of b in turn,
+inline Words InterleaveLowWords(Words a, Words b) { return _mm256_unpacklo_epi16(a, b); }
+inline Words InterleaveHighWords(Words a, Words b) { return _mm256_unpackhi_epi16(a, b); }
+// their products with other such pairs, added up as numbers of 32 bits,
+inline Words WidenMulPairwiseAdd(Words a, Words b) { return _mm256_madd_epi16(a, b); }
+inline Words SetWordPairs(int first, int second) {
+  return _mm256_set1_epi32(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
+}
+inline Words SetInts(int v) { return _mm256_set1_epi32(v); }
+inline Words AddInts(Words a, Words b) { return _mm256_add_epi32(a, b); }
+// with their signs,
+template <int bits>
+Words ShiftRightInts(Words v) {
+  return _mm256_srai_epi32(v, bits);
+}
+// and words of them again, cut to what these hold.
+inline Words DemoteToWords(Words low, Words high) { return _mm256_packs_epi32(low, high); }
+
+}  // namespace
+}  // namespace headrace::avx2

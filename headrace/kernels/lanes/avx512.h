@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX-512: 16 numbers of 32 bits at a time, or 64 bytes as halves of 32 words ("low" and "high":
+// of each group of 16 bytes).
+// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace headrace::avx512 {
+namespace {
+
+using Floats = __m512;
+using Ints = __m512i;
+constexpr int kLanes = 16;
+
+inline Ints Load(const int32_t* from) { return _mm512_loadu_si512(from); }
+inline void Store(int32_t* to, Ints v) { _mm512_storeu_si512(to, v); }
+inline Ints LoadBytesAsInts(const uint8_t* from) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+inline Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
+inline Floats LoadBytesAsFloats(const uint8_t* from) { return ToFloats(LoadBytesAsInts(from)); }
+inline Floats Load(const float* from) { return _mm512_loadu_ps(from); }
+inline void Store(float* to, Floats v) { _mm512_storeu_ps(to, v); }
+
+inline Floats Set(float v) { return _mm512_set1_ps(v); }
+inline Ints Set(int v) { return _mm512_set1_epi32(v); }
+inline Ints Iota() {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+inline Ints Add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+inline Ints Sub(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+inline Ints Mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
+inline Ints Max(Ints a, Ints b) { return _mm512_max_epi32(a, b); }
+inline Ints Min(Ints a, Ints b) { return _mm512_min_epi32(a, b); }
+inline Ints And(Ints a, Ints b) { return _mm512_and_si512(a, b); }
+inline Ints Or(Ints a, Ints b) { return _mm512_or_si512(a, b); }
+inline Ints Xor(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
+template <int bits>
+Ints ShiftRight(Ints v) {
+  return _mm512_srli_epi32(v, bits);
+}
+template <int bits>
+Ints ShiftRightSigned(Ints v) {
+  return _mm512_srai_epi32(v, bits);
+}
+inline Ints ClampToBytes(Ints v) { return Max(Min(v, Set(255)), Set(0)); }
+inline Ints Gather(const int32_t* table, Ints at) { return _mm512_i32gather_epi32(at, table, 4); }
+
+inline Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+inline Floats Sub(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+inline Floats Mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+inline Floats Div(Floats a, Floats b) { return _mm512_div_ps(a, b); }
+// a * b + c, rounded once
+inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+// The second where one is NaN.
+inline Floats Min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
+inline Floats Max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+inline Floats Floor(Floats v) {
+  return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline Ints TruncToInts(Floats v) { return _mm512_cvttps_epi32(v); }
+
+// Which lanes: a bit of each.
+using Mask = __mmask16;
+inline Mask Eq(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
+inline Mask Lt(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
+inline Mask Gt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+inline Mask Ge(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+inline Mask And(Mask a, Mask b) { return _kand_mask16(a, b); }
+inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
+  return _mm512_mask_mov_epi32(otherwise, where, a);
+}
+inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
+  return _mm512_mask_mov_ps(otherwise, where, a);
+}
+
+inline void StoreAsBytes(uint8_t* to, Ints v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v));
+}
+// Four in a row, clamped to 0 to 255 by what narrows them.
+inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
+  const __m512i low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
+  const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi32(in_order, _mm512_packus_epi16(low, high)));
+}
+// Clamped to 0 to 255, then cut off.
+inline void StoreTruncated(uint8_t* to, Floats v) {
+  v = _mm512_max_ps(_mm512_min_ps(v, Set(255.0f)), _mm512_setzero_ps());
+  StoreAsBytes(to, _mm512_cvttps_epi32(v));
+}
+
+// Rounded to the nearest, then clamped.
+inline void StoreRounded(uint8_t* to, Floats v) {
+  const Ints numbers = _mm512_max_epi32(_mm512_cvtps_epi32(v), _mm512_setzero_si512());
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(numbers));
+}
+
+// Both halves of the products without signs.
+struct WideProduct {
+  Ints high, low;
+};
+inline WideProduct WideMul(Ints a, Ints b) {
+  const Ints even = _mm512_mul_epu32(a, b);
+  const Ints odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+  return {_mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xAAAA, odd),
+          _mm512_mask_mov_epi32(even, 0xAAAA, _mm512_slli_epi64(odd, 32))};
+}
+inline Ints Load(const uint32_t* from) { return _mm512_loadu_si512(from); }
+inline Ints BitsOf(Floats v) { return _mm512_castps_si512(v); }
+inline Floats FromBits(Ints v) { return _mm512_castsi512_ps(v); }
+inline Floats Sqrt(Floats v) { return _mm512_sqrt_ps(v); }
+inline void Store(uint32_t* to, Ints v) { _mm512_storeu_si512(to, v); }
+
+using Words = __m512i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+constexpr int kByteLanes = 64;
+
+inline Words LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
+inline void StoreBytes(uint8_t* to, Words bytes) { _mm512_storeu_si512(to, bytes); }
+inline Words LowWords(Words bytes) { return _mm512_unpacklo_epi8(bytes, _mm512_setzero_si512()); }
+inline Words HighWords(Words bytes) { return _mm512_unpackhi_epi8(bytes, _mm512_setzero_si512()); }
+inline Words MinBytes(Words a, Words b) { return _mm512_min_epu8(a, b); }
+inline Words MaxBytes(Words a, Words b) { return _mm512_max_epu8(a, b); }
+// Of words, cut to 0 to 255.
+inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
+  _mm512_storeu_si512(to, _mm512_packus_epi16(low, high));
+}
+
+inline Words AddWords(Words a, Words b) { return _mm512_add_epi16(a, b); }
+inline Words SubWords(Words a, Words b) { return _mm512_sub_epi16(a, b); }
+template <int bits>
+Words ShiftLeftWords(Words v) {
+  return _mm512_slli_epi16(v, bits);
+}
+template <int bits>
+Words ShiftRightWords(Words v) {
+  return _mm512_srli_epi16(v, bits);
+}
+// The upper 16 bits of products without signs.
+inline Words MulHighWords(Words a, Words b) { return _mm512_mulhi_epu16(a, b); }
+inline Words SetWords(int v) { return _mm512_set1_epi16(static_cast<int16_t>(v)); }
+
+// Bytes and words at even and at odd places.
+inline Words EvenBytes(Words bytes) { return _mm512_and_si512(bytes, SetWords(0xff)); }
+inline Words OddBytes(Words bytes) { return _mm512_srli_epi16(bytes, 8); }
+inline Words InterleaveBytes(Words even, Words odd) {
+  return _mm512_or_si512(even, _mm512_slli_epi16(odd, 8));
+}
+// Sums of two neighbours, each times its weight of one byte (all_bytes).
+inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
+  return _mm512_maddubs_epi16(bytes, weights);
+}
+inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
+
+// Words of a and of b in turn,
+inline Words InterleaveLowWords(Words a, Words b) { return _mm512_unpacklo_epi16(a, b); }
+inline Words InterleaveHighWords(Words a, Words b) { return _mm512_unpackhi_epi16(a, b); }
+// their products with other such pairs, added up as numbers of 32 bits,
+inline Words WidenMulPairwiseAdd(Words a, Words b) { return _mm512_madd_epi16(a, b); }
+inline Words SetWordPairs(int first, int second) {
+  return _mm512_set1_epi32(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
+}
+inline Words SetInts(int v) { return _mm512_set1_epi32(v); }
+inline Words AddInts(Words a, Words b) { return _mm512_add_epi32(a, b); }
+// with their signs,
+template <int bits>
+Words ShiftRightInts(Words v) {
+  return _mm512_srai_epi32(v, bits);
+}
+// and words of them again, cut to what these hold.
+inline Words DemoteToWords(Words low, Words high) { return _mm512_packs_epi32(low, high); }
+
+}  // namespace
+}  // namespace headrace::avx512

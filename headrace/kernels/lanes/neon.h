@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// NEON: 4 numbers of 32 bits at a time, or 16 bytes as halves of 8 words.
+// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace headrace::neon {
+namespace {
+
+using Floats = float32x4_t;
+using Ints = int32x4_t;
+constexpr int kLanes = 4;
+
+inline Ints Load(const int32_t* from) { return vld1q_s32(from); }
+inline void Store(int32_t* to, Ints v) { vst1q_s32(to, v); }
+inline Ints LoadBytesAsInts(const uint8_t* from) {
+  uint32_t four;
+  std::memcpy(&four, from, sizeof four);
+  const uint16x8_t words = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)));
+  return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(words)));
+}
+inline Floats ToFloats(Ints v) { return vcvtq_f32_s32(v); }
+inline Floats LoadBytesAsFloats(const uint8_t* from) { return ToFloats(LoadBytesAsInts(from)); }
+inline Floats Load(const float* from) { return vld1q_f32(from); }
+inline void Store(float* to, Floats v) { vst1q_f32(to, v); }
+
+inline Floats Set(float v) { return vdupq_n_f32(v); }
+inline Ints Set(int v) { return vdupq_n_s32(v); }
+inline Ints Iota() { return Ints{0, 1, 2, 3}; }
+inline Ints Add(Ints a, Ints b) { return vaddq_s32(a, b); }
+inline Ints Sub(Ints a, Ints b) { return vsubq_s32(a, b); }
+inline Ints Mul(Ints a, Ints b) { return vmulq_s32(a, b); }
+inline Ints Max(Ints a, Ints b) { return vmaxq_s32(a, b); }
+inline Ints Min(Ints a, Ints b) { return vminq_s32(a, b); }
+inline Ints And(Ints a, Ints b) { return vandq_s32(a, b); }
+inline Ints Or(Ints a, Ints b) { return vorrq_s32(a, b); }
+inline Ints Xor(Ints a, Ints b) { return veorq_s32(a, b); }
+template <int bits>
+Ints ShiftRight(Ints v) {
+  return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(v), bits));
+}
+template <int bits>
+Ints ShiftRightSigned(Ints v) {
+  return vshrq_n_s32(v, bits);
+}
+inline Ints ClampToBytes(Ints v) { return Max(Min(v, Set(255)), Set(0)); }
+inline Ints Gather(const int32_t* table, Ints at) {
+  return Ints{table[at[0]], table[at[1]], table[at[2]], table[at[3]]};
+}
+
+inline Floats Add(Floats a, Floats b) { return vaddq_f32(a, b); }
+inline Floats Sub(Floats a, Floats b) { return vsubq_f32(a, b); }
+inline Floats Mul(Floats a, Floats b) { return vmulq_f32(a, b); }
+inline Floats Div(Floats a, Floats b) { return vdivq_f32(a, b); }
+// a * b + c, rounded once
+inline Floats MulAdd(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
+// The second where one is NaN, which FMIN and FMAX would not give.
+inline Floats Min(Floats a, Floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+inline Floats Max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+inline Floats Floor(Floats v) { return vrndmq_f32(v); }
+inline Ints TruncToInts(Floats v) { return vcvtq_s32_f32(v); }
+
+// Which lanes: all bits of each.
+using Mask = uint32x4_t;
+inline Mask Eq(Ints a, Ints b) { return vceqq_s32(a, b); }
+inline Mask Lt(Ints a, Ints b) { return vcltq_s32(a, b); }
+inline Mask Gt(Floats a, Floats b) { return vcgtq_f32(a, b); }
+inline Mask Ge(Floats a, Floats b) { return vcgeq_f32(a, b); }
+inline Mask And(Mask a, Mask b) { return vandq_u32(a, b); }
+inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
+  return vbslq_s32(where, a, otherwise);
+}
+inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
+  return vbslq_f32(where, a, otherwise);
+}
+
+// Below 0 and above 255 they are cut to these: narrowing saturates.
+inline void StoreAsBytes(uint8_t* to, Ints v) {
+  const uint16x4_t words = vqmovun_s32(v);
+  const uint8x8_t bytes = vqmovn_u16(vcombine_u16(words, words));
+  const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+  std::memcpy(to, &four, sizeof four);
+}
+// Four in a row, clamped to 0 to 255 by what narrows them.
+inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
+  const uint16x8_t low = vqmovun_high_s32(vqmovun_s32(v[0]), v[1]);
+  const uint16x8_t high = vqmovun_high_s32(vqmovun_s32(v[2]), v[3]);
+  vst1q_u8(to, vqmovn_high_u16(vqmovn_u16(low), high));
+}
+// Clamped to 0 to 255, then cut off.
+inline void StoreTruncated(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtq_s32_f32(v)); }
+// Rounded to the nearest, then clamped.
+inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtnq_s32_f32(v)); }
+
+// Both halves of the products without signs.
+struct WideProduct {
+  Ints high, low;
+};
+inline WideProduct WideMul(Ints a, Ints b) {
+  const uint32x4_t x = vreinterpretq_u32_s32(a), y = vreinterpretq_u32_s32(b);
+  const int32x4_t low = vreinterpretq_s32_u64(vmull_u32(vget_low_u32(x), vget_low_u32(y)));
+  const int32x4_t high = vreinterpretq_s32_u64(vmull_high_u32(x, y));
+  return {vuzp2q_s32(low, high), vuzp1q_s32(low, high)};
+}
+inline Ints Load(const uint32_t* from) { return vreinterpretq_s32_u32(vld1q_u32(from)); }
+inline Ints BitsOf(Floats v) { return vreinterpretq_s32_f32(v); }
+inline Floats FromBits(Ints v) { return vreinterpretq_f32_s32(v); }
+inline Floats Sqrt(Floats v) { return vsqrtq_f32(v); }
+inline void Store(uint32_t* to, Ints v) { vst1q_u32(to, vreinterpretq_u32_s32(v)); }
+
+using Words = uint8x16_t;  // whatever the lanes are: bytes, words or numbers of 32 bits
+constexpr int kByteLanes = 16;
+
+inline Words words_from(uint16x8_t v) { return vreinterpretq_u8_u16(v); }
+inline Words words_from(int16x8_t v) { return vreinterpretq_u8_s16(v); }
+inline Words words_from(int32x4_t v) { return vreinterpretq_u8_s32(v); }
+inline uint16x8_t unsigned_of(Words v) { return vreinterpretq_u16_u8(v); }
+inline int16x8_t signed_of(Words v) { return vreinterpretq_s16_u8(v); }
+inline int32x4_t numbers_of(Words v) { return vreinterpretq_s32_u8(v); }
+
+inline Words LoadBytes(const uint8_t* from) { return vld1q_u8(from); }
+inline void StoreBytes(uint8_t* to, Words bytes) { vst1q_u8(to, bytes); }
+inline Words LowWords(Words bytes) { return words_from(vmovl_u8(vget_low_u8(bytes))); }
+inline Words HighWords(Words bytes) { return words_from(vmovl_high_u8(bytes)); }
+inline Words MinBytes(Words a, Words b) { return vminq_u8(a, b); }
+inline Words MaxBytes(Words a, Words b) { return vmaxq_u8(a, b); }
+// Of words, cut to 0 to 255.
+inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
+  vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(signed_of(low)), signed_of(high)));
+}
+
+inline Words AddWords(Words a, Words b) {
+  return words_from(vaddq_u16(unsigned_of(a), unsigned_of(b)));
+}
+inline Words SubWords(Words a, Words b) {
+  return words_from(vsubq_u16(unsigned_of(a), unsigned_of(b)));
+}
+template <int bits>
+Words ShiftLeftWords(Words v) {
+  return words_from(vshlq_n_u16(unsigned_of(v), bits));
+}
+template <int bits>
+Words ShiftRightWords(Words v) {
+  return words_from(vshrq_n_u16(unsigned_of(v), bits));
+}
+// The upper 16 bits of products without signs.
+inline Words MulHighWords(Words a, Words b) {
+  const uint16x8_t x = unsigned_of(a), y = unsigned_of(b);
+  return words_from(vuzp2q_u16(vreinterpretq_u16_u32(vmull_u16(vget_low_u16(x), vget_low_u16(y))),
+                               vreinterpretq_u16_u32(vmull_high_u16(x, y))));
+}
+inline Words SetWords(int v) { return words_from(vdupq_n_s16(static_cast<int16_t>(v))); }
+
+// Bytes and words at even and at odd places.
+inline Words EvenBytes(Words bytes) { return vandq_u8(bytes, SetWords(0xff)); }
+inline Words OddBytes(Words bytes) { return words_from(vshrq_n_u16(unsigned_of(bytes), 8)); }
+inline Words InterleaveBytes(Words even, Words odd) {
+  return words_from(vsliq_n_u16(unsigned_of(even), unsigned_of(odd), 8));
+}
+// Sums of two neighbours, each times its weight of one byte (all_bytes).
+inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
+  const int16x8_t even = vshrq_n_s16(vshlq_n_s16(signed_of(weights), 8), 8);
+  const int16x8_t odd = vshrq_n_s16(signed_of(weights), 8);
+  return words_from(
+      vmlaq_s16(vmulq_s16(signed_of(EvenBytes(bytes)), even), signed_of(OddBytes(bytes)), odd));
+}
+inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
+
+// Words of a and of b in turn,
+inline Words InterleaveLowWords(Words a, Words b) {
+  return words_from(vzip1q_u16(unsigned_of(a), unsigned_of(b)));
+}
+inline Words InterleaveHighWords(Words a, Words b) {
+  return words_from(vzip2q_u16(unsigned_of(a), unsigned_of(b)));
+}
+// their products with other such pairs, added up as numbers of 32 bits,
+inline Words WidenMulPairwiseAdd(Words a, Words b) {
+  const int16x8_t x = signed_of(a), y = signed_of(b);
+  return words_from(vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
+}
+inline Words SetInts(int v) { return words_from(vdupq_n_s32(v)); }
+inline Words SetWordPairs(int first, int second) {
+  return SetInts((first & 0xffff) | static_cast<int>(static_cast<uint32_t>(second) << 16));
+}
+inline Words AddInts(Words a, Words b) {
+  return words_from(vaddq_s32(numbers_of(a), numbers_of(b)));
+}
+// with their signs,
+template <int bits>
+Words ShiftRightInts(Words v) {
+  return words_from(vshrq_n_s32(numbers_of(v), bits));
+}
+// and words of them again, cut to what these hold.
+inline Words DemoteToWords(Words low, Words high) {
+  return words_from(vqmovn_high_s32(vqmovn_s32(numbers_of(low)), numbers_of(high)));
+}
+
+}  // namespace
+}  // namespace headrace::neon
