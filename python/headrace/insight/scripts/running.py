@@ -106,7 +106,7 @@ class Running:
             if code is not None and "_get_iterator" in code.co_names:
                 run._wrap(undo, child)
 
-        def seen(child: Any, **options: Any) -> None:
+        def seen(child: type[Any], /, **options: Any) -> None:
             made(child, **options)
             wrap_own(child)
 
