@@ -105,7 +105,7 @@ def test_views_are_the_data_itself() -> None:
         ({"shuffle": True}, r"the order is shuffled"),
         ({"sampler": [1, 0]}, r"the order is 2 given indices"),
         ({"last_batch": "pad"}, r'last_batch="pad" repeats records'),
-        ({"transforms": [T.ToDtype("float32")]}, r"ToDtype\(dtype=float32\) is done anew"),
+        ({"transforms": [T.ToDtype("float32")]}, r"ToDtype\(dtype=float32\) is done again"),
     ],
     ids=str,
 )

@@ -197,7 +197,7 @@ def write_pages(folder: Path, operators: dict[str, dict[str, Any]]) -> str:
     parts = [
         "# What each transform does",
         "Every operator on the same four pictures, as `loader.show()` shows what training would "
-        "get. What is random is drawn anew for each picture. [Operators](operators.md) has all "
+        "get. What is random is drawn again for each picture. [Operators](operators.md) has all "
         "parameters.",
         "![before](images/transforms/before.png)",
     ]

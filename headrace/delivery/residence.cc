@@ -78,7 +78,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   }
   const auto is_video = [](const FieldState& input) { return input.kind == FieldKind::kVideo; };
   if (std::ranges::any_of(asked_.plan->inputs(), is_video)) {
-    decide(0, "clips of videos are taken anew for each epoch");
+    decide(0, "clips of videos are taken again for each epoch");
     return;
   }
   options.fields.push_back("id");
@@ -105,7 +105,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     raise(kNoViews,
           (rest_->steps().empty() ? rest_->batch_steps().front().label
                                   : rest_->steps().front().label) +
-              " is done anew for each epoch",
+              " is done again for each epoch",
           "leave view out, or do that step to the batch");
   }
 }

@@ -20,7 +20,7 @@ const ErrorCode kDeviceFailed{
     "HR0883", ErrorKind::kUnsupported, "the device reports an error",
     "A call to the CUDA runtime failed. Errors of kernels are reported late: the cause may be any "
     "kernel of the process that ran before, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
-    "compute-sanitizer finds which. After an illegal address the process has to be started anew, for this device: "
+    "compute-sanitizer finds which. After an illegal address the process has to be started again, for this device: "
     "loader.load_state_dict(loader.state_dict()) and loader.torch() go on with the CPU."};
 
 const ErrorCode kNoSuchDevice{

@@ -11,7 +11,7 @@ const ErrorCode kTooCostly{
     "What the files say would take many times their own size in memory or work before the first "
     "record is read: structures that are named again and again, values that unpack without end, "
     "rows that nobody wrote. Files that were made to do harm look like this, and some that were "
-    "damaged. A real dataset is read after writing it anew, or by naming fewer fields."};
+    "damaged. A real dataset is read after writing it again, or by naming fewer fields."};
 
 constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
 constexpr uint64_t kBytesAStep = 256;               // as many take about as long
@@ -60,7 +60,7 @@ void OpenBudget::exceeded(std::string_view what, uint64_t of, std::string_view u
                     " more than is left, for files of " +
                     counted(static_cast<int64_t>(file_bytes_), "byte"),
             .where = {.file = path_},
-            .hint = "name the fields that are wanted, or write the files anew; files of unknown "
+            .hint = "name the fields that are wanted, or write the files again; files of unknown "
                     "origin are better not read at all"});
 }
 

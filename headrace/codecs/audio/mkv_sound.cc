@@ -22,7 +22,8 @@ constexpr uint64_t kMostSoundTime = uint64_t{1} << 50;  // ticks, nanoseconds
 
 Error corrupt_mkv(std::string what) { return corrupt_sound(kMkvName, std::move(what)); }
 Error unread_mkv(std::string what) {
-  return unread_sound(kMkvName, std::move(what), "write it anew: ffmpeg -i in.mkv -c copy out.mkv");
+  return unread_sound(kMkvName, std::move(what),
+                      "write it again: ffmpeg -i in.mkv -c copy out.mkv");
 }
 
 // A track as far as it takes to choose one, and what is said of the chosen one.

@@ -15,7 +15,7 @@ const ErrorCode kCorruptSound{
 const ErrorCode kTruncatedSound{
     "HR0351", ErrorKind::kData, "truncated sound",
     "The file ends before the samples that its header promises. Usual causes are an interrupted "
-    "download, copy or recording. Restore the file, write it anew with the length that it has "
+    "download, copy or recording. Restore the file, write it again with the length that it has "
     "(sox, ffmpeg), or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadSound{

@@ -21,13 +21,13 @@ const ErrorCode kCorruptVideo{
 const ErrorCode kTruncatedVideo{
     "HR0362", ErrorKind::kData, "truncated video",
     "The file ends before the packets that it promises. Usual causes are an interrupted download, "
-    "copy or recording. Restore the file, write what is there anew (ffmpeg -i in.mp4 -c copy "
+    "copy or recording. Restore the file, write what is there again (ffmpeg -i in.mp4 -c copy "
     "out.mp4), or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadVideo{
     "HR0363", ErrorKind::kUnsupported, "kind of video that is not read",
     "The file is sound, and of a form that is not read here: another codec, encrypted, pictures in "
-    "another file, edits that cannot be kept. Convert such files once, or write them anew where "
+    "another file, edits that cannot be kept. Convert such files once, or write them again where "
     "only the container is unusual (ffmpeg -i in -c copy out.mp4); the message says which."};
 
 const ErrorCode kNoPictures{

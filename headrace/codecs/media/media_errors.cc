@@ -27,7 +27,7 @@ const ErrorCode kNoMediaProcess{
     "HR0370", ErrorKind::kConfig, "nothing to decode videos with",
     "Videos are decoded by a small program beside the engine, headrace-av, which is linked with "
     "libavcodec. It is missing where libavcodec's headers were not there when Headrace was built "
-    "(apt-get install libavcodec-dev, then install Headrace anew), it does not start where "
+    "(apt-get install libavcodec-dev, then install Headrace again), it does not start where "
     "libavcodec itself is missing (the message names Debian's package), and it refuses to work "
     "where the system does not let it give up its rights (seccomp); isolate=False does without "
     "that, for files that are trusted."};
@@ -48,7 +48,7 @@ std::string name_in(const media::Reply& reply) {
   return name;
 }
 
-constexpr const char* kLeaveOut = "write the file anew, or leave such records out (on_error=)";
+constexpr const char* kLeaveOut = "write the file again, or leave such records out (on_error=)";
 
 }  // namespace
 

@@ -196,7 +196,7 @@ Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& pro
     return no_media_process("there is no " + program +
                                 ": libavcodec's headers were missing when "
                                 "Headrace was built",
-                            "apt-get install libavcodec-dev, then install Headrace anew");
+                            "apt-get install libavcodec-dev, then install Headrace again");
   }
   if (error) {
     return no_media_process(program + " cannot be started: " + std::strerror(error),
@@ -207,7 +207,7 @@ Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& pro
   if (ready->kind == media::ReplyKind::kFailed) return failure_of(*ready);
   if (ready->kind != media::ReplyKind::kReady || ready->version != media::kVersion) {
     return no_media_process(program + " is not the one that was built with this library",
-                            "install Headrace anew");
+                            "install Headrace again");
   }
   process->address_space_ = ready->address_space;
   return process;

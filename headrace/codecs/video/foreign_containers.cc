@@ -39,7 +39,7 @@ const ForeignContainer* foreign_container_of(std::span<const uint8_t> bytes) {
 const VideoContainer kForeign{
     .name = "others",
     .doc =
-        "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew; files "
+        "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them again; files "
         "whose names say MPEG-TS, Ogg or a bare stream are listed, and refused (HR0360).",
     .suffixes = {".wmv", ".flv", ".mpg", ".mpeg", ".vob", ".ts", ".mts", ".m2ts", ".ogv", ".ivf",
                  ".h264", ".264", ".h265", ".265", ".hevc"},
@@ -49,7 +49,7 @@ const VideoContainer kForeign{
       if (!first) return first.error();
       const ForeignContainer* const found = foreign_container_of(*first);
       return unread_video(found ? found->name : "unknown", "is of a container that is not read",
-                          "write it anew once, which leaves the pictures as they are: "
+                          "write it again once, which leaves the pictures as they are: "
                           "ffmpeg -fflags +genpts -i in -c copy out.mp4");
     }};
 const Register<VideoContainer> registered_foreign(kForeign);

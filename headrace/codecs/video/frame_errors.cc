@@ -13,7 +13,7 @@ const ErrorCode kMissingFrame{
     "HR0367", ErrorKind::kData, "frame that does not come out",
     "The container says that there is a frame, and the decoder gave none when it was fed the "
     "packets that lead to it. Its neighbour is never given in its place. Usual causes are a file "
-    "that was cut off or cut by a tool that left packets out. Write the file anew (ffmpeg -i in.mp4 "
+    "that was cut off or cut by a tool that left packets out. Write the file again (ffmpeg -i in.mp4 "
     "out.mp4), or let on_error= decide what happens to such records."};
 
 // "frame 12, of packet 15"; and the packet's place in the file.
@@ -36,7 +36,7 @@ Error missing_frame(const VideoTrack& track, uint32_t packet) {
   return {.code = &kMissingFrame,
           .what = "no frame came out of the decoder for " + frame_of(track, packet),
           .where = place_of(track, packet),
-          .hint = "write the file anew, or leave such records out (on_error=)"};
+          .hint = "write the file again, or leave such records out (on_error=)"};
 }
 
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {

@@ -31,7 +31,7 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
     return unknown_video("it has no bytes", "fetch the file again, or leave it out");
   }
   return unknown_video("its first bytes are of no container",
-                       "where it is a video (MPEG-TS, a bare stream), write it anew once: ffmpeg "
+                       "where it is a video (MPEG-TS, a bare stream), write it again once: ffmpeg "
                        "-fflags +genpts -i FILE -c copy out.mp4; else leave it out");
 }
 

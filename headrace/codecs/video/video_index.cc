@@ -25,12 +25,12 @@ constexpr int64_t kMostIndexTime = int64_t{1} << 61;
 const ErrorCode kBadVideoIndex{
     "HR0366", ErrorKind::kData, "index of a video that does not fit",
     "What is kept of a video's packets is damaged, of another version, or of another file. It is "
-    "made anew from the file: remove the cache that holds it, or index the pack again."};
+    "made again from the file: remove the cache that holds it, or index the pack again."};
 
 Error bad_index(std::string what) {
   return {.code = &kBadVideoIndex,
           .what = std::move(what),
-          .hint = "remove it: it is made anew from the file"};
+          .hint = "remove it: it is made again from the file"};
 }
 
 // Small numbers of either sign as small ones without.

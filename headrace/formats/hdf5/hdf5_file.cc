@@ -21,7 +21,7 @@ const ErrorCode kUnsupported{
     "HR0490", ErrorKind::kUnsupported, "HDF5 feature not read",
     "The file is sound as far as it was read, but keeps this dataset in a way that Headrace's own "
     "reader does not know: compound types, references, rare number formats, or a filter other than "
-    "deflate, shuffle, fletcher32 and lzf. Leave the dataset out with fields=[...], write it anew "
+    "deflate, shuffle, fletcher32 and lzf. Leave the dataset out with fields=[...], write it again "
     "with h5py, or, where you trust the file, read it through h5py with trusted=True."};
 
 const ErrorCode kTooLarge{"HR0493", ErrorKind::kResource, "HDF5 file declares too much",

@@ -17,7 +17,7 @@ const ErrorCode kBadPage{
     "A page, or an entry of one, contradicts itself or the rest of the file: a number that leads "
     "outside the file, a page that is reached twice, a value that is longer than what holds it. "
     "What depends on it is one bad record, and on_error decides what happens; all else is read. "
-    "Copy the environment again, or write it anew with mdb_copy -c where LMDB itself still reads "
+    "Copy the environment again, or write it again with mdb_copy -c where LMDB itself still reads "
     "it."};
 
 const ErrorCode kNoDatabase{
@@ -170,7 +170,7 @@ class DatabaseWalk {
   Result<void> walk(Databases& visitor, const std::function<void(const LmdbTree&)>& begin) {
     if ((tree_.flags & LmdbTree::kDupSort) != 0) {
       return lmdb_not_supported(file_, "the database has several values a key (dupsort)",
-                                "write it anew with one value a key");
+                                "write it again with one value a key");
     }
     begin(tree_);
     return walker_.walk(tree_, visitor);

@@ -182,7 +182,7 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
       const std::string packing = shard.packing.substr(0, shard.packing.find(':'));
       if (packing != "zstd" && packing != "gz") {
         mds_not_read(zip + " is packed with " + (packing.empty() ? "nothing known" : packing),
-                     "unpack the shards, or write them anew with compression=\"zstd\"");
+                     "unpack the shards, or write them again with compression=\"zstd\"");
       }
       places.push_back(out.paths.size());
       packed.push_back(zip);

@@ -78,7 +78,7 @@ bool MdsColumns::begin(std::span<const uint8_t> sample) {
       }
       mds_not_read("the column \"" + column.name + "\" holds " + why,
                    others.empty()
-                       ? "write the dataset anew, with another encoding"
+                       ? "write the dataset again, with another encoding"
                        : "leave it out with columns=, which names those that are wanted");
     }
   }

@@ -16,13 +16,13 @@ const ErrorCode kBadIndex{
     "HR0486", ErrorKind::kData, "unusable index of MDS shards",
     "The index.json of a dataset in MosaicML's MDS format is damaged, of another version than 2, "
     "or names shards that are not there or lie outside of its folder. Copy the folder again, or "
-    "write its index anew with streaming's merge_index."};
+    "write its index again with streaming's merge_index."};
 
 const ErrorCode kNotRead{
     "HR0487", ErrorKind::kConfig, "part of MDS that is not read",
     "The dataset has a column or shards of a kind that is not read: pickles, which would run code "
     "that stands in the data, lists of pictures, shards packed with brotli, bzip2 or snappy, or "
-    "formats beside MDS. columns= chooses the columns that are wanted; shards can be written anew "
+    "formats beside MDS. columns= chooses the columns that are wanted; shards can be written again "
     "with MDSWriter."};
 
 class IndexParser {

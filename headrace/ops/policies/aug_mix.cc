@@ -170,7 +170,7 @@ const OpRecord kAugMix{
         "Mixes an image with what chains of random operations make of it.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay. Boxes, "
         "keypoints and masks are refused: parts of the mixture are moved, each differently. Every "
-        "chain computes the picture anew. torchvision turns Pillow's pictures into tensors first, "
+        "chain computes the picture again. torchvision turns Pillow's pictures into tensors first, "
         "so that arithmetic=\"torch\" is its result for both.",
     .params = aug_mix_params(),
     .oracle =

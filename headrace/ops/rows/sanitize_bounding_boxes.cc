@@ -112,7 +112,7 @@ const OpRecord kSanitizeBoundingBoxes{
           .type = ParamType::kFloat,
           .doc = "The share of a box's area that must be left, of what it was before it was cut by "
                  "crops and at the edges of the picture; 0 asks for none. A step in Python that "
-                 "gives boxes back begins anew: they count as whole then.",
+                 "gives boxes back begins again: they count as whole then.",
           .fallback = 0.0,
           .minimum = 0,
           .maximum = 1}},

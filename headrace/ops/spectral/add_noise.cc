@@ -232,7 +232,7 @@ const OpRecord kAddNoise{
                 .doc = "Noises: sounds of a dataset of their own; None: a field of the record."},
                {.name = "repeat",
                 .type = ParamType::kBool,
-                .doc = "Whether a noise that is shorter than its sound begins anew where it ends.",
+                .doc = "Whether a noise that is shorter than its sound begins again where it ends.",
                 .fallback = false},
                {.name = "mono",
                 .type = ParamType::kBool,

@@ -99,7 +99,7 @@ int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames)
 std::string noise_too_short(int64_t sound_frames, int64_t noise_frames) {
   return "has " + std::to_string(sound_frames) + " frames, and its noise " +
          std::to_string(noise_frames) +
-         ": repeat=True lets it begin anew, RandomClip before it takes less of the sound";
+         ": repeat=True lets it begin again, RandomClip before it takes less of the sound";
 }
 
 NoiseSource::NoiseSource(std::string_view owner, SourcePtr source)

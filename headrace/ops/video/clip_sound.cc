@@ -64,7 +64,7 @@ Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoder
   if (!has_sound) return has_sound.error();
   if (!*has_sound) return no_track_of_sound(kAviName);
   return unread_sound(kAviName, "has a sound, which is read of other containers alone",
-                      "write it anew once, which leaves pictures and sound as they are: ffmpeg "
+                      "write it again once, which leaves pictures and sound as they are: ffmpeg "
                       "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 
@@ -82,7 +82,7 @@ ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double 
     return;
   }
   if (arguments.text("policy") == "wrap") {
-    raise_misfit(owner, "policy=\"wrap\" begins a video anew, and its sound would not",
+    raise_misfit(owner, "policy=\"wrap\" begins a video again, and its sound would not",
                  "policy=\"repeat_last\" or \"error\"");
   }
   rate_ = static_cast<int>(arguments.integer("sound"));

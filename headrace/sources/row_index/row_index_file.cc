@@ -105,7 +105,7 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
   return Error{.code = &kOtherDataset,
                .what = path + " was made from another dataset, or this one has changed",
                .where = {.file = path},
-               .hint = "headrace index SOURCE -o FILE makes it anew"};
+               .hint = "headrace index SOURCE -o FILE makes it again"};
 }
 
 }  // namespace

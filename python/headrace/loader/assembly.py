@@ -75,7 +75,7 @@ class Assembly:
         )
 
     def engine(self) -> _core.Loader:
-        """The engine's loader that is iterated, made anew where the world came up before the first
+        """The engine's loader that is iterated, made again where the world came up before the first
         iteration. ConfigError HR0161 after close()."""
         _core.throw_if_forked()
         if self._engine is None:

@@ -21,7 +21,7 @@ _IN_A_WORKER = declare(
     "config",
     "a loader inside a worker process of torch's DataLoader",
     "A Headrace loader takes the place of a DataLoader: it has threads of its own and divides each "
-    "epoch over the ranks. Inside a worker process every worker would make all batches anew and "
+    "epoch over the ranks. Inside a worker process every worker would make all batches again and "
     "pickle them to the parent. Iterate loader.torch() where the DataLoader was; if something "
     "insists on a DataLoader, let it have num_workers=0, batch_size=None and an IterableDataset "
     "whose __iter__ returns iter(loader.torch()).",

@@ -15,7 +15,7 @@ _NONE_LEFT = declare(
     "more processes than devices",
     '"cuda" is the device of this process: the one whose number LOCAL_RANK is, which torchrun sets '
     "in each process that it starts. CUDA_VISIBLE_DEVICES says which devices a process sees, and "
-    "numbers them anew; a process that sees one alone has it, whatever its LOCAL_RANK is, since "
+    "numbers them again; a process that sees one alone has it, whatever its LOCAL_RANK is, since "
     "that is how SLURM and others bind processes. A LOCAL_RANK beyond several visible devices "
     "means that more processes were started than there are devices for, or that their list is not "
     "the one that was meant.",

@@ -188,7 +188,7 @@ class ObjectReader:
 
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
         """For each index the values by field (None where not wanted), or what went wrong. Each is
-        taken before the next is asked for: an object may fill one array anew each time."""
+        taken before the next is asked for: an object may fill one array again each time."""
         return (self._read_one(index, wanted) for index in indices)
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:

@@ -11,7 +11,7 @@ namespace {
 const ErrorCode kNewer{
     "HR0321", ErrorKind::kUnsupported, "newer packed JPEG",
     "The picture was packed by a newer version of Headrace, in a form that this one does not know. "
-    "Read it with that version, or pack the dataset anew."};
+    "Read it with that version, or pack the dataset again."};
 
 template <class T>
 T field(std::span<const uint8_t> bytes, size_t at) {
@@ -114,7 +114,7 @@ const ErrorCode kPackedHeader{
 const ErrorCode kPackedDamaged{
     "HR0322", ErrorKind::kData, "damaged packed JPEG",
     "A row of blocks of a packed picture, or what it keeps of its file beside them, is longer or "
-    "shorter than its own tables say: the bytes were damaged. Pack the picture anew from its "
+    "shorter than its own tables say: the bytes were damaged. Pack the picture again from its "
     "file."};
 
 bool is_packed_picture(std::span<const uint8_t> bytes) {

@@ -296,7 +296,7 @@ def notes_on(loop: Loop, failure: str) -> Iterator[str]:
         yield f"No backward pass was run in the loop at {loop.place}: it does not train."
     if loop.batches > 8 and loop.iterators > 0.5 * loop.batches:
         yield (
-            f"A new iterator is made for nearly every batch at {loop.place}: workers start anew "
+            f"A new iterator is made for nearly every batch at {loop.place}: workers start again "
             "and read ahead in vain. Make one for an epoch."
         )
     if loop.batches and loop.among > 0.5 * loop.batches:
