@@ -21,6 +21,7 @@ import numpy as np
 from headrace.migrate.generators import is_generator, state_of
 from headrace.migrate.look.marks import Mark
 from headrace.migrate.modules import is_users
+from headrace.migrate.parts import names_in
 
 _MOST = 200_000  # objects
 _PLAIN = (int, float, complex, str, bytes, bool, types.NoneType, range, slice, enum.Enum)
@@ -171,7 +172,9 @@ class Snapshot:
         if not is_users(function.__module__):
             return
         space = function.__globals__
-        for word in sorted(_names_in(function.__code__) & space.keys()):
+        for word in names_in(function.__code__).globals:
+            if word not in space:
+                continue
             self._ask(f"the global {word}", functools.partial(space.get, word))
             yield f"the global {word}", space[word]
             if isinstance(space[word], types.ModuleType) and is_users(space[word].__name__):
@@ -191,12 +194,6 @@ def _contents(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # not filled yet
         return None
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    """Names that a function looks up, and those inside of it."""
-    inner = (each for each in code.co_consts if isinstance(each, types.CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))
 
 
 def _slots_of(base: type) -> Iterator[str]:
