@@ -30,6 +30,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = HEADRACE_VERSION;
   bind_errors(module);
   bind_array(module);
+  bind_deferred_picture(module);
   bind_python_function(module);
   bind_registry(module);
   bind_source(module);
@@ -43,6 +44,7 @@ NB_MODULE(_core, module) {
   bind_loader(module);
   bind_prefetcher(module);
   bind_record_stream(module);
+  bind_interleaving(module);
   bind_tools(module);
   bind_gil_share(module);
   bind_memory_volume(module);

@@ -30,6 +30,13 @@ nb::object object_from_value(const PythonValue& value) {
 
 PythonValue value_from_object(nb::handle object) {
   PythonValue value;
+  if (nb::isinstance<DeferredPicture>(object)) {
+    value.deferred = nb::cast<const DeferredPicture&>(object);
+    const Recipe& recipe = value.deferred->recipe;
+    const Size size = recipe.size();
+    value.view = {nullptr, recipe.dtype(), {recipe.channels(), size.height, size.width}, {}};
+    return value;
+  }
   value.is_text = PyUnicode_Check(object.ptr());
   value.is_bytes = PyBytes_Check(object.ptr());
   if (value.is_text || value.is_bytes) {

@@ -75,6 +75,9 @@ float converted(float x, DType from, const MapStep& step) {
   }
   if (!is_floating(step.dtype)) return between_integers(x, step);
   const float value = rounded_to(x, step.dtype);
+  if (step.scale && step.divides) {
+    return rounded_to(value / static_cast<float>(most_of(from)), step.dtype);
+  }
   return step.scale ? rounded_to(value * static_cast<float>(1.0 / most_of(from)), step.dtype)
                     : value;
 }

@@ -104,6 +104,7 @@ bool fits(const Shape& allowed, const Shape& actual) {
 }
 
 bool keeps(const FieldState& promise, const PythonValue& value) {
+  if (value.deferred && !is_picture(promise.kind)) return false;
   if (promise.kind == FieldKind::kText) return value.is_text;
   if (promise.kind == FieldKind::kBytes) return value.is_bytes;
   if (value.is_text || value.is_bytes || value.view.dtype != promise.dtype) return false;
@@ -193,6 +194,11 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   field.dtype = promise.dtype;
   field.box_format = promise.box_format;
   field.clamping = promise.clamping;
+  if (value.deferred) {
+    field.picture = std::move(value.deferred->recipe);
+    field.own(std::move(value.deferred->bytes));
+    return;
+  }
   if (is_picture(promise.kind)) {
     auto picture = std::make_shared<Picture>();
     picture->channels = static_cast<int>(value.view.shape[0]);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
 #include "headrace/base/tensor.h"
+#include "headrace/image/deferred_picture.h"
 #include "headrace/sources/schema.h"
 
 namespace headrace {
@@ -21,6 +23,8 @@ namespace headrace {
 // A value that crosses to or from Python. Pictures cross as (C, H, W). Inputs are read-only: they
 // may be the source's memory, or be shared with another branch.
 struct PythonValue {
+  // What came back and is not decoded yet; `view` has its dtype and shape, and no data.
+  std::optional<DeferredPicture> deferred = {};
   TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
   Buffer owned;     // backs `view` where the value came from Python
   bool is_text = false, is_bytes = false;

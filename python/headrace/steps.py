@@ -297,7 +297,7 @@ def _from_engine(name: str, value: Any) -> Any:
 
 
 def _to_engine(name: str, value: Any) -> Any:
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, _core.DeferredPicture)):
         return value
     if hasattr(value, "getbands"):  # an image of Pillow
         value = np.atleast_3d(np.asarray(value)).transpose(2, 0, 1)

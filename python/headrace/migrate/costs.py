@@ -17,7 +17,10 @@ from headrace.migrate.pipeline import Parts
 
 _NATIVE = ("read", "entropy", "resample", "store")  # stages that are the engine's own
 # Measured by CPU time: 0.7 to 1.1 times its rate. Results are checked and copied.
-_NO_FASTER = "hardly faster than a DataLoader with num_workers=0, perhaps slower"
+_NO_FASTER = (
+    "; as long as its __getitem__ runs, hardly faster than a DataLoader with num_workers=0, "
+    "perhaps slower"
+)
 
 
 def note_costs(dataset: Dataset, parts: Parts, stages: Mapping[str, float], records: int) -> None:
@@ -38,7 +41,7 @@ def note_costs(dataset: Dataset, parts: Parts, stages: Mapping[str, float], reco
         rate = _rate(sum(python), native)
         dataset.cost = (
             f"{_milliseconds(python[-1])} of CPU per record: at most some {rate} records/s on one "
-            f"thread; as long as its __getitem__ runs, {_NO_FASTER}"
+            "thread" + ("" if dataset.timed.defers else _NO_FASTER)
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from headrace import _core
 from headrace import transforms as T
 from headrace.migrate import coco, huggingface, voc
+from headrace.migrate.deferred.proof import deferred_fields
 from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import (
     REFUSED,
@@ -260,18 +261,20 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
     probed = None
     if reason.keeps_state:  # which stays as it is
         probed = child.run(lambda say: _probed(dataset, numbers, told), child.SILENCE).value
-    node, returns = probed or _probed(dataset, numbers, told)
-    steady = Fetch(dataset, node, returns, steady=True)
+    node, returns, pictures = probed or _probed(dataset, numbers, told)
+    defers = pictures is not None
+    plain = Fetch(dataset, node, returns, steady=True)
+    steady = Fetch(dataset, node, returns, steady=True, defers=defers)
     return Dataset(
         type(dataset).__name__,
         records(index=np.ascontiguousarray(numbers, np.int64)),
         tuple(returns),
-        lambda i: _record(steady, numbers, i),
-        steps=[T.Python(Fetch(dataset, node, returns), returns, fields="index")],
+        lambda i: _record(plain, numbers, i),
+        steps=[T.Python(Fetch(dataset, node, returns, defers=defers), returns, fields="index")],
         steady=[T.Python(steady, returns, fields="index")],
         named=node.how == "dict",
         node=node,
-        note=str(reason),
+        note="; ".join(filter(None, [str(reason), _said_of_images(pictures)])),
         way=reason.way,
         keeps_state=reason.keeps_state,
         options={"threads": 1} if reason.keeps_state else {},  # in the order of its records
@@ -279,14 +282,32 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
     )
 
 
-def _probed(dataset: Any, numbers: Any, told: Told) -> tuple[Node, dict[str, tuple[Any, ...]]]:
-    """How its records nest, and what their fields are."""
+Probed = tuple[Node, dict[str, tuple[Any, ...]], list[str] | None]
+
+
+def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
+    """How its records nest, what their fields are, and which of them the engine can finish (None:
+    it decodes no image that the dataset opens)."""
     with seeded(0, generators_in(dataset)):
         node = node_of(dataset[int(numbers[0])])
     fetch = Fetch(dataset, node, steady=True)
     places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))
     probes = [_record(fetch, numbers, i) for i in places]
-    return node, {n: declared(n, [p[n] for p in probes], told.lists) for n in probes[0]}
+    returns = {n: declared(n, [p[n] for p in probes], told.lists) for n in probes[0]}
+    deferring = Fetch(dataset, node, returns, steady=True, defers=True)
+    pictures = deferred_fields(deferring, [int(numbers[i]) for i in places], probes)
+    for name in pictures or ():
+        dtype, shape = returns[name][:2]
+        returns[name] = dtype, (probes[0][name].shape[0], *shape[1:]), "image"
+    return node, returns, pictures
+
+
+def _said_of_images(pictures: list[str] | None) -> str:
+    """pictures: fields that the engine finishes; None: it decodes none."""
+    if pictures is None:
+        return ""
+    names = f" ({', '.join(pictures)} into the batch)" if pictures else ""
+    return f"the images that it opens are decoded, resized and cropped by the engine{names}"
 
 
 def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate import program
+from headrace.migrate.deferred.library import deferring, picture_of
 from headrace.migrate.generators import generators_in
 from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
@@ -32,10 +33,9 @@ def value_from_pixels(pixels: Pixels, form: str) -> Any:
     if form == "pil":
         from PIL import Image
 
-        return Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
+        return Image.fromarray(pixels[0] if len(pixels) == 1 else interleaved(pixels))
     if form in ("array", "bgr"):
-        array = pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)
-        return np.ascontiguousarray(array[..., ::-1] if form == "bgr" else array)
+        return pixels[0].copy() if len(pixels) == 1 else interleaved(pixels, form == "bgr")
     import torch
 
     tensor = torch.from_numpy(np.ascontiguousarray(pixels))
@@ -50,7 +50,7 @@ def pixels_from_value(value: Any) -> Any:
         return value.detach().cpu().numpy()
     array = np.asarray(value)
     if hasattr(value, "getbands"):
-        return array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1))
+        return array[None] if array.ndim == 2 else planar(array)
     return array
 
 
@@ -61,6 +61,21 @@ def pixels_of(value: Any, form: str) -> Any:
         return pixels
     pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
     return pixels[::-1] if form == "bgr" else pixels
+
+
+def interleaved(planes: Pixels, is_reversed: bool = False) -> Pixels:
+    """(C, H, W) as (H, W, C)."""
+    if planes.dtype == np.uint8 and planes.flags.c_contiguous and 1 <= len(planes) <= 4:
+        return np.asarray(_core.interleaved(planes, is_reversed))
+    rows = planes.transpose(1, 2, 0)
+    return np.ascontiguousarray(rows[..., ::-1] if is_reversed else rows)
+
+
+def planar(rows: Pixels) -> Pixels:
+    """(H, W, C) as (C, H, W)."""
+    if rows.dtype == np.uint8 and rows.flags.c_contiguous and 1 <= rows.shape[2] <= 4:
+        return np.asarray(_core.planar(rows))
+    return np.ascontiguousarray(rows.transpose(2, 0, 1))
 
 
 class Timed:
@@ -145,6 +160,7 @@ class Fetch(Timed):
     """A map-style dataset as a step: record number in, its fields out. node: record 0's form.
 
     returns: what is declared of its fields; an empty array, whose dtype says nothing, gets it.
+    defers: images that it opens are decoded by the engine (headrace.migrate.deferred).
     """
 
     remedy = (
@@ -158,10 +174,12 @@ class Fetch(Timed):
         node: Node,
         returns: Mapping[str, tuple[Any, ...]] | None = None,
         steady: bool = False,
+        defers: bool = False,
     ) -> None:
         super().__init__()
         self.dataset = dataset
         self.node = node
+        self.defers = defers
         self.returns = dict(returns or {})
         self.steady = steady
         self.__name__ = type(dataset).__name__
@@ -171,8 +189,22 @@ class Fetch(Timed):
             return self.fields(int(index), 0 if self.steady else int(rng.integers(1 << 63)))
 
     def fields(self, index: int, seed: int) -> dict[str, Any]:
+        if self.defers:
+            try:
+                with self.seeded(seed), deferring():
+                    return self._fields_of(index, self.dataset[index])
+            except Exception:
+                record = self._undeferred(index, seed)  # which may raise the same
+                self.defers = False  # it had to do with our images
+                return record
+        return self._undeferred(index, seed)
+
+    def _undeferred(self, index: int, seed: int) -> dict[str, Any]:
         with self.seeded(seed):
             record = self.dataset[index]
+        return self._fields_of(index, record)
+
+    def _fields_of(self, index: int, record: Any) -> dict[str, Any]:
         try:
             values = self.node.values(record)
         except OtherForm:
@@ -184,7 +216,8 @@ class Fetch(Timed):
         return {name: self._as_declared(name, value) for name, value in crossed.items()}
 
     def _as_declared(self, name: str, value: Any) -> Any:
-        if isinstance(value, (str, bytes)) or value.size or name not in self.returns:
+        plain = not isinstance(value, (str, bytes, _core.DeferredPicture))
+        if not plain or value.size or name not in self.returns:
             return value
         dtype, shape = self.returns[name][:2]
         if value.ndim == len(shape):
@@ -199,6 +232,8 @@ def _listed(record: Any) -> str:
 
 
 def _field_crossing(index: int, name: str, value: Any) -> Any:
+    if (deferred := picture_of(value)) is not None:
+        return deferred
     crossed = value_crossing(value)
     if isinstance(crossed, (str, bytes)) or crossed.dtype.name in _core.DType.__members__:
         return crossed

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that functions in Python move about before they are decoded. What is done here is done
+// with the GIL: a step in Python that comes back to an interpreter which ends would never return.
+#include "headrace/image/deferred_picture.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstring>
+#include <optional>
+#include <tuple>
+
+#include "bindings/bindings.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace::python {
+namespace {
+
+// What one thread keeps between pictures.
+Renderer& renderer() {
+  static thread_local Renderer mine;
+  return mine;
+}
+
+ColorMode color_from(std::string_view name) {
+  if (name == "RGB") return ColorMode::kRGB;
+  if (name == "L") return ColorMode::kGray;
+  if (name == "stored") return ColorMode::kStored;
+  throw nb::value_error("color: RGB, L or stored");
+}
+
+void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view color) {
+  Buffer bytes(encoded.size());
+  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
+  Result<DeferredPicture> picture = defer(std::move(bytes), color_from(color), renderer());
+  if (!picture) throw Exception(picture.error());
+  new (self) DeferredPicture(*std::move(picture));
+}
+
+// A copy with one step more.
+template <class Step>
+DeferredPicture with(const DeferredPicture& self, Step&& step) {
+  DeferredPicture out = self;
+  if (Result<void> made = edit(out.recipe, renderer(), step); !made) throw Exception(made.error());
+  return out;
+}
+
+DeferredPicture cropped(const DeferredPicture& self, int x, int y, int width, int height) {
+  const Size size = self.recipe.size();
+  const Window window{x, y, width, height};
+  if (!is_inside(window, size.width, size.height))
+    throw nb::value_error("the window is outside of the picture");
+  return with(self, [&](Recipe& recipe) { return recipe.crop(window); });
+}
+
+DeferredPicture mapped(const DeferredPicture& self, const MapStep& step) {
+  return with(self, [&](Recipe& recipe) { return recipe.map(step); });
+}
+
+std::optional<Array> pixels(const DeferredPicture& self, bool channels_last) {
+  const Size size = self.recipe.size();
+  const int channels = self.recipe.channels();
+  Array out =
+      make_array(self.recipe.dtype(), channels_last ? Shape{size.height, size.width, channels}
+                                                    : Shape{channels, size.height, size.width});
+  RenderTask task;
+  task.recipe = &self.recipe;
+  task.target.data = out.view.data;
+  task.target.batch = false;
+  if (channels_last) task.target.format = MemoryFormat::kChannelsLast;
+  renderer().render({&task, 1});
+  if (!task.result) throw Exception(task.result.error());
+  if (task.warnings > 0) return {};
+  return out;
+}
+
+}  // namespace
+
+void bind_deferred_picture(nb::module_& module) {
+  using P = DeferredPicture;
+  nb::class_<P>(module, "DeferredPicture",
+                "An encoded picture and what is to be done to it. Steps return another one.")
+      .def("__init__", &make, nb::arg("data"), nb::arg("color"),
+           "color: \"RGB\", \"L\", \"stored\".")
+      .def_prop_ro(
+          "shape",
+          [](const P& self) {
+            const Size size = self.recipe.size();
+            return std::tuple(self.recipe.channels(), size.height, size.width);
+          },
+          "(C, H, W)")
+      .def_prop_ro("dtype", [](const P& self) { return name_of(self.recipe.dtype()); })
+      .def(
+          "resize",
+          [](const P& self, int width, int height, std::string_view filter) {
+            return with(self, [&](Recipe& recipe) {
+              return recipe.resize({height, width}, filter_from(filter));
+            });
+          },
+          nb::arg("width"), nb::arg("height"), nb::arg("filter"), "With Pillow's filters.")
+      .def("crop", &cropped, nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"))
+      .def("mirror",
+           [](const P& self) {
+             return with(self, [](Recipe& recipe) { return recipe.flip_horizontal(); });
+           })
+      .def("flip",
+           [](const P& self) {
+             return with(self, [](Recipe& recipe) { return recipe.flip_vertical(); });
+           })
+      .def(
+          "transpose",
+          [](const P& self) {
+            return with(self, [](Recipe& recipe) { return recipe.transpose(); });
+          },
+          "Swaps the axes.")
+      .def(
+          "pad",
+          [](const P& self, int left, int top, int right, int bottom,
+             const std::vector<double>& fill) {
+            return with(self,
+                        [&](Recipe& recipe) { return recipe.pad(left, top, right, bottom, fill); });
+          },
+          nb::arg("left"), nb::arg("top"), nb::arg("right"), nb::arg("bottom"), nb::arg("fill"),
+          "fill: a value a channel. REQUIRES: no border is negative.")
+      .def(
+          "to_unit",
+          [](const P& self) {
+            return mapped(self, {.kind = MapStep::Kind::kConvert, .scale = true, .divides = true});
+          },
+          "float32: bytes divided by 255, as ToTensor has it.")
+      .def(
+          "normalize",
+          [](const P& self, std::vector<float> mean, std::vector<float> std) {
+            return mapped(self, {.kind = MapStep::Kind::kNormalize,
+                                 .mean = std::move(mean),
+                                 .std = std::move(std)});
+          },
+          nb::arg("mean"), nb::arg("std"))
+      .def("pixels", &pixels, nb::arg("channels_last") = false,
+           "Decodes it. None where its decoder has repaired damage.")
+      .def("__reduce__", [](const P& self) {  // to another process goes what it shows
+        const std::optional<Array> made = pixels(self, false);
+        if (!made) throw nb::value_error("the picture is damaged");
+        const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
+        return nb::make_tuple(as_array, nb::make_tuple(as_array(nb::cast(*made))));
+      });
+}
+
+}  // namespace headrace::python
