@@ -37,6 +37,14 @@ void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view colo
   new (self) DeferredPicture(*std::move(picture));
 }
 
+// The file's picture in other colours, without what was done to this one.
+DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
+  Result<EncodedPicture> opened = renderer().open(self.bytes->bytes(), {});
+  if (!opened) throw Exception(opened.error());
+  opened->color = color_from(color);
+  return {.bytes = self.bytes, .recipe = Recipe(*opened)};
+}
+
 // A copy with one step more.
 template <class Step>
 DeferredPicture with(const DeferredPicture& self, Step&& step) {
@@ -90,6 +98,8 @@ void bind_deferred_picture(nb::module_& module) {
           },
           "(C, H, W)")
       .def_prop_ro("dtype", [](const P& self) { return name_of(self.recipe.dtype()); })
+      .def("in_color", &in_color, nb::arg("color"),
+           "The file's picture in other colours, without what was done to this one.")
       .def(
           "resize",
           [](const P& self, int width, int height, std::string_view filter) {

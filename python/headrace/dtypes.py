@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
+
+from headrace import _core
 
 
 def dtype_name(dtype: Any) -> str:
@@ -15,3 +18,9 @@ def dtype_name(dtype: Any) -> str:
     if isinstance(dtype, (np.dtype, type)):
         return str(np.dtype(dtype).name)
     return str(dtype).rpartition(".")[2]  # torch prints "torch.float32"
+
+
+@functools.cache
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether the engine has NumPy's dtype."""
+    return dtype.name in _core.DType.__members__

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core, library_steps
-from headrace.dtypes import dtype_name
+from headrace.dtypes import dtype_name, is_known
 from headrace.errors import declare
 from headrace.library_steps import Kinds, Taken, Words
 from headrace.plain_array import plain_array
@@ -302,7 +302,7 @@ def _to_engine(name: str, value: Any) -> Any:
     if hasattr(value, "getbands"):  # an image of Pillow
         value = np.atleast_3d(np.asarray(value)).transpose(2, 0, 1)
     array = plain_array(value)
-    if array.dtype.name not in _core.DType.__members__:
+    if not is_known(array.dtype):
         raise TypeError(f"{name} is {type(value).__name__} of dtype {array.dtype}, not of numbers")
     # ascontiguousarray() would make an array of one element out of a scalar.
     return array if array.flags.c_contiguous else array.copy(order="C")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
+from headrace.dtypes import is_known
 from headrace.migrate import program
 from headrace.migrate.deferred.library import deferring, picture_of
 from headrace.migrate.generators import generators_in
@@ -235,7 +236,7 @@ def _field_crossing(index: int, name: str, value: Any) -> Any:
     if (deferred := picture_of(value)) is not None:
         return deferred
     crossed = value_crossing(value)
-    if isinstance(crossed, (str, bytes)) or crossed.dtype.name in _core.DType.__members__:
+    if isinstance(crossed, (str, bytes)) or is_known(crossed.dtype):
         return crossed
     raise NotLikeTheFirst(f"{name} of record {index} is {described(value)}")
 

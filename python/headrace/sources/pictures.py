@@ -13,6 +13,7 @@ first, the middle and the last record together, else from ``shapes=``; where bot
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,12 +55,16 @@ def is_pillow(value: Any) -> bool:
     return hasattr(value, "getbands")
 
 
+@functools.cache
+def _are_bytes(dtype: Any) -> bool:
+    return str(dtype).endswith("uint8")
+
+
 def is_picture(value: Any) -> bool:
     """An image of Pillow's, or an array that looks like one."""
     if is_pillow(value):
         return True
-    dtype = str(getattr(value, "dtype", ""))
-    return dtype.endswith("uint8") and bool(_channel_axes(value, False))
+    return _are_bytes(getattr(value, "dtype", "")) and bool(_channel_axes(value, False))
 
 
 def can_be_picture(value: Any, is_said: bool) -> bool:

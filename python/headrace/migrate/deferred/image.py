@@ -61,12 +61,12 @@ def opened(data: bytes, opener: Any, given: Any) -> Any:
         return None
     try:
         picture = _core.DeferredPicture(data, "stored")
-        if data[:2] == b"\xff\xd8":
+        if mode == "RGB":  # a JPEG, or such a PNG
             mode = {1: "L", 3: "RGB"}.get(picture.shape[0], "")
-            if not mode:
-                return None
+        if not mode:
+            return None
         if mode != "P":
-            picture = _core.DeferredPicture(data, _COLORS[mode])
+            picture = picture.in_color(_COLORS[mode])
     except Error:
         return None
     return image_class()(Origin(data, opener, given), picture, mode)
@@ -228,7 +228,7 @@ def image_class() -> Any:
                 return self.copy()
             if any(method is not Image.Image.copy for method, _ in self._steps):
                 return self._made().convert(mode)
-            picture = _core.DeferredPicture(self._origin.data, _COLORS[mode])
+            picture = picture.in_color(_COLORS[mode])
             return self._then(picture, Image.Image.convert, (mode,), mode=mode)
 
         def resize(

@@ -54,16 +54,13 @@ def can_defer() -> bool:
 
 
 def _replace_all() -> None:
-    for module, functions in _REPLACED.items():
-        home = sys.modules.get(module)
-        for name, make in functions.items() if home is not None else ():
-            real = getattr(home, name, None)
-            if real is None or hasattr(real, "headrace_replaces"):
-                continue
-            with _lock:
-                function = functools.wraps(real)(make(real))
-                function.headrace_replaces = real
-                setattr(home, name, function)
+    """Of the modules that the process has."""
+    for module in [name for name in _waiting if name in sys.modules]:
+        with _lock:
+            functions = _waiting.pop(module, {})
+        for name, make in functions.items():
+            if real := getattr(sys.modules[module], name, None):
+                setattr(sys.modules[module], name, functools.wraps(real)(make(real)))
 
 
 def _open(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +167,7 @@ def _is_tensor_of(value: Any, dtype: Any) -> bool:
     )
 
 
-_REPLACED: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
+_waiting: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
     "PIL.Image": {"open": _open},
     "PIL.ImageOps": {"expand": _expand},
     "torchvision.transforms.functional": {
