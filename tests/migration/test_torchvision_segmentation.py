@@ -19,7 +19,7 @@ from comparison import (  # noqa: E402
     assert_equal_batches,
     in_order,
     migrated,
-    records_native,
+    native,
 )
 
 
@@ -38,9 +38,9 @@ PINNED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("backend", ["pil", "tv_tensor"])
-def test_transforms_of_v2_are_native(root: Path, backend: str) -> None:
+def test_the_script_for_v2_is_native(root: Path, backend: str) -> None:
     for dataloader in script.loaders(root, use_v2=True, backend=backend)[:2]:
-        image, target = next(iter(records_native(dataloader).torch()))
+        image, target = next(iter(native(dataloader).torch()))
         assert image.dtype == torch.float32 and target.dtype == torch.int64
         assert image.shape[-2:] == target.shape[-2:]
 
@@ -60,7 +60,7 @@ def test_masks_of_v2_are_resized_as_pillow_does_it(root: Path) -> None:
 def test_batches_of_v2_are_padded_as_the_script_does_it(root: Path) -> None:
     train = script.loaders(root, use_v2=True, train=PINNED)[0]
     ordered = in_order(train, batch_size=3)
-    loader = records_native(ordered)
+    loader = native(ordered)
     for (image, target), (theirs, mask) in zip(loader.torch(), ordered, strict=True):
         assert_equal(image, theirs)
         assert ((target == 255) == (mask == 255)).float().mean() > 0.97  # the line of the outlines
@@ -71,8 +71,12 @@ def test_the_scripts_own_transforms_for_v1_run_in_python(root: Path) -> None:
     train, validation, _ = script.loaders(root, train={"scale": (1.0, 1.0), "hflip_prob": 1.0})
     ordered = in_order(train, batch_size=3)
     ordered.dataset.transforms.transforms.transforms[2:3] = []  # RandomCrop
-    assert_equal_batches(migrated(ordered), ordered)
+    loader = migrated(ordered)
+    assert_equal_batches(loader, ordered)
     assert_equal_batches(migrated(validation), validation)
+    report = str(loader.report)
+    assert "decoded, resized and cropped by the engine (image into the batch)" in report
+    assert "collate_fn=collate_fn: padded to the largest of the batch" in report
 
 
 @pytest.mark.parametrize("use_v2", [False, True], ids=["v1", "v2"])

@@ -214,17 +214,20 @@ def _to_floats(backend: str, mean: tuple[float, ...], std: tuple[float, ...]) ->
     ]
 
 
-def cat_list(images: Any, fill_value: int = 0) -> Any:
-    largest = tuple(max(s) for s in zip(*[img.shape for img in images]))  # noqa: B905
-    batched = images[0].new(len(images), *largest).fill_(fill_value)
-    for img, padded in zip(images, batched):  # noqa: B905
-        padded[..., : img.shape[-2], : img.shape[-1]].copy_(img)
-    return batched
+def cat_list(images, fill_value=0):  # type: ignore[no-untyped-def]
+    max_size = tuple(max(s) for s in zip(*[img.shape for img in images]))  # noqa: B905
+    batch_shape = (len(images),) + max_size  # noqa: RUF005
+    batched_imgs = images[0].new(*batch_shape).fill_(fill_value)
+    for img, pad_img in zip(images, batched_imgs):  # noqa: B905
+        pad_img[..., : img.shape[-2], : img.shape[-1]].copy_(img)
+    return batched_imgs
 
 
-def collate_fn(batch: Any) -> Any:
+def collate_fn(batch):  # type: ignore[no-untyped-def]
     images, targets = list(zip(*batch))  # noqa: B905
-    return cat_list(images, fill_value=0), cat_list(targets, fill_value=255)
+    batched_imgs = cat_list(images, fill_value=0)
+    batched_targets = cat_list(targets, fill_value=255)
+    return batched_imgs, batched_targets
 
 
 def get_dataset(root: Path, image_set: str, transforms: Any, use_v2: bool) -> Any:

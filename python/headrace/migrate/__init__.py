@@ -76,7 +76,7 @@ def from_dataloader(
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _refuse_iterable(dataloader)
     batching = Batching(dataloader, prefetched, collate, report)
-    lists = batching.runs or changes.get("ragged") == "list"
+    lists = batching.lists or changes.get("ragged") == "list"
     dataset, parts = resolved(
         dataloader.dataset,
         Told(annotations, outside, batching.function if batching.runs else None, lists),
@@ -119,7 +119,7 @@ def from_dataloader(
         steps,
         **{
             "fields": dataset.fields,
-            "ragged": "list" if dataset.ragged or batching.runs else None,
+            **batching.options(dataset, changes),
             "python_workers": python_workers,
             **dataset.options,
             **keywords,

@@ -11,6 +11,7 @@ import numpy as np
 from headrace.arguments import one_of
 from headrace.loader import Loader
 from headrace.migrate import collate as collates
+from headrace.migrate import padded
 from headrace.migrate.collated import Collated
 from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import REFUSED, Dataset
@@ -30,7 +31,8 @@ _STATE = "its calls change it; state_dict() has nothing of it, so a resumed run 
 
 class Batching:
     """How samples become a batch. ``how``: "stack", "mix" (a step of ours), "transpose" (a tuple of
-    each field), or "run": the function itself, on the records of the finished batch."""
+    each field), "pad" (two fields), or "run": the function itself, on the records of the finished
+    batch."""
 
     def __init__(
         self, dataloader: Any, prefetched: Prefetched | None, collate: str, report: Report
@@ -57,6 +59,8 @@ class Batching:
             report.add(self.name, NATIVE)
         elif collates.is_transposing(self.function):
             self.how = "transpose"
+        elif padded.is_padding(self.function):
+            self.how = "pad"
         elif (mixing := collates.mixing_of(self.function)) is not None:
             self.how, self._mixing = "mix", mixing
 
@@ -64,6 +68,33 @@ class Batching:
     def runs(self) -> bool:
         """Whether the function is called."""
         return self.how in ("run", "transpose")
+
+    @property
+    def lists(self) -> bool:
+        """Whether records may have any shape."""
+        return self.runs or self.how == "pad"
+
+    def options(self, dataset: Dataset, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the Loader. What cannot be padded is given to the function."""
+        if self.how == "pad" and ({"ragged", "fields"} & {*changes} or not self._pads(dataset)):
+            self.how = "run"
+        if self.how == "pad":
+            # Images and masks that the engine reads are padded so unasked.
+            values = dict(zip(dataset.fields, padded.FILLS, strict=True)) if dataset.steps else None
+            return {"ragged": "pad", "pad_value": values}
+        return {"ragged": "list" if dataset.ragged or self.runs else None}
+
+    def _pads(self, dataset: Dataset) -> bool:
+        """Whether a record is two tensors, which are its fields in this order."""
+        try:
+            sample = self._sample()
+        except NoSamples:
+            return False
+        if not isinstance(sample, tuple) or len(sample) != 2 or len(dataset.fields) != 2:
+            return False
+        return all(hasattr(each, "detach") and each.ndim >= 2 for each in sample) and (
+            bool(dataset.steps) or dataset.fields == ("image", "mask")
+        )
 
     def _stacks_bytes(self) -> bool:
         """Whether it is timm's fast_collate on bytes and numbers of classes."""
@@ -114,6 +145,12 @@ class Batching:
     ) -> None:
         """Makes the loader's torch batches what the function returns. steps: the loader's."""
         loader.transposed = self.how == "transpose"
+        if self.how == "pad":
+            loader.collated = padded.Padded(dataset.fields)
+            fills = zip(dataset.fields, padded.FILLS, strict=True)
+            said = ", ".join(f"{name} with {fill}" for name, fill in fills)
+            self._report.add(self.name, NATIVE, f"padded to the largest of the batch: {said}")
+            return
         if not self.runs:
             return
         try:

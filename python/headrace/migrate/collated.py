@@ -47,6 +47,7 @@ class Collated:
         after: Callable[[Any], Any] | None = None,
     ) -> None:
         self.function = function
+        self.__name__ = name_of(function)
         self.samples = samples
         self.copies = copies
         self.state = ""  # a sentence on what its calls change
@@ -115,7 +116,7 @@ class Collated:
 class CollatedForm(Form):
     """Batches as the function returns them, of torch's tensors on the host, or then moved."""
 
-    def __init__(self, form: Form, collated: Collated, assembly: Assembly, device: Any) -> None:
+    def __init__(self, form: Form, collated: Any, assembly: Assembly, device: Any) -> None:
         super().__init__(form.convert)
         self.casts = form.casts
         self._collated = collated
@@ -123,7 +124,7 @@ class CollatedForm(Form):
         self._device = device
         if isinstance(device, (list, tuple)):
             raise BAD_VALUE.error(
-                f"batches of {name_of(collated.function)}() cannot be divided over devices "
+                f"batches of {name_of(collated)}() cannot be divided over devices "
                 f"(got {len(device)})",
                 hint='.torch("cuda") in a process of each device, or collate="default"',
             )

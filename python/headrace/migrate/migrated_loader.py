@@ -14,6 +14,7 @@ from headrace.migrate.collated import Collated, CollatedForm
 from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
 from headrace.migrate.order import batches_of
+from headrace.migrate.padded import Padded
 from headrace.migrate.report import Report
 from headrace.migrate.samplers import Asked, Followed
 from headrace.migrate.unchanged import Unchanged
@@ -29,7 +30,8 @@ class MigratedLoader(Loader):
     node: Node | None = None  # how its records nest; None: fields of a batch are all there is
     transposed = False  # what nests comes as a tuple of records
     casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
-    collated: Collated | None = None  # what makes its torch batches; None: they are its fields
+    # What makes its torch batches; None: they are its fields.
+    collated: Collated | Padded | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
         """Which DataLoader it stands for. given: what is around it. unchanged: what it was made
