@@ -100,7 +100,9 @@ def test_an_image_is_pillows_whatever_is_done_to_it(root: Path, name: str) -> No
         ours, theirs = opened(root / name), Image.open(root / name)
         assert isinstance(ours, image_class()) and isinstance(ours, Image.Image)
         assert (ours.size, ours.mode, ours.format) == (theirs.size, theirs.mode, theirs.format)
-        ours, theirs = step(ours), step(theirs)
+        with library.deferring():
+            ours = step(ours)
+        theirs = step(theirs)
         assert (ours.size, ours.mode, ours.info) == (theirs.size, theirs.mode, theirs.info)
         assert np.array_equal(np.asarray(ours), np.asarray(theirs))
         assert ours.tobytes() == theirs.tobytes()
@@ -144,7 +146,8 @@ def test_tensors_are_torchvisions(root: Path) -> None:
     ]
     for chain in chains:
         theirs = chain(Image.open(root / "rgb.jpg").convert("RGB").resize((30, 20)))
-        ours = chain(opened(root / "rgb.jpg").convert("RGB").resize((30, 20)))
+        with library.deferring():
+            ours = chain(opened(root / "rgb.jpg").convert("RGB").resize((30, 20)))
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
         assert torch.equal(ours.in_memory() if hasattr(ours, "in_memory") else ours, theirs)
 
@@ -234,7 +237,7 @@ def test_a_damaged_file_is_an_error_as_it_was(root: Path, tmp_path: Path) -> Non
     image = opened(tmp_path / "cut.jpg").convert("RGB").resize((8, 8))
     with pytest.raises(OSError, match="truncated"):
         image.getpixel((0, 0))
-    with pytest.raises(OSError, match="truncated"):
+    with pytest.raises(OSError, match="truncated"), library.deferring():
         F.to_tensor(image).sum()
     dataset = Joint(root)
     dataset.paths = [root / "rgb.jpg"] * 39 + [tmp_path / "cut.jpg"] + [root / "rgb.jpg"] * 60

@@ -75,7 +75,7 @@ def test_the_scripts_own_transforms_for_v1_run_in_python(root: Path) -> None:
     assert_equal_batches(loader, ordered)
     assert_equal_batches(migrated(validation), validation)
     report = str(loader.report)
-    assert "decoded, resized and cropped by the engine (image into the batch)" in report
+    assert "decoded, resized and cropped by the engine (data into the batch)" in report
     assert "collate_fn=collate_fn: padded to the largest of the batch" in report
 
 

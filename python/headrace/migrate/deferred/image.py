@@ -112,7 +112,7 @@ def image_class() -> Any:
 
         # Pixels.
 
-        def _made(self) -> Any:
+        def as_pillow(self) -> Any:
             """The real image, which it is from now on."""
             if self._real is None:
                 self._real = self._from_engine()
@@ -163,7 +163,7 @@ def image_class() -> Any:
         def __array_interface__(self) -> Any:
             array = self._pixels() if self.deferred_picture is not None else None
             if array is None:
-                return self._made().__array_interface__
+                return self.as_pillow().__array_interface__
             return {
                 "version": 3,
                 "shape": array.shape,
@@ -217,17 +217,17 @@ def image_class() -> Any:
 
         def copy(self) -> Any:
             if self.deferred_picture is None:
-                return self._made().copy()
+                return self.as_pillow().copy()
             return self._then(self.deferred_picture, Image.Image.copy, ())
 
         def convert(self, mode: Any = None, *more: Any, **named: Any) -> Any:
             picture = self.deferred_picture
             if picture is None or more or named or mode not in ("RGB", "L"):
-                return self._made().convert(mode, *more, **named)
+                return self.as_pillow().convert(mode, *more, **named)
             if mode == self._its_mode:
                 return self.copy()
             if any(method is not Image.Image.copy for method, _ in self._steps):
-                return self._made().convert(mode)
+                return self.as_pillow().convert(mode)
             picture = picture.in_color(_COLORS[mode])
             return self._then(picture, Image.Image.convert, (mode,), mode=mode)
 
@@ -237,9 +237,9 @@ def image_class() -> Any:
             picture, whole = self.deferred_picture, tuple(map(int, size))
             usual = resample is None or int(resample) in range(len(_FILTERS))
             if picture is None or box is not None or not usual or min(whole) < 1:
-                return self._made().resize(size, resample, box, reducing_gap)
+                return self.as_pillow().resize(size, resample, box, reducing_gap)
             if whole != tuple(size) or reducing_gap is not None:
-                return self._made().resize(size, resample, box, reducing_gap)
+                return self.as_pillow().resize(size, resample, box, reducing_gap)
             number = _BICUBIC if resample is None else int(resample)
             name = "nearest" if self._its_mode == "P" else _FILTERS[number]
             return self._then(picture.resize(*whole, name), Image.Image.resize, (whole, resample))
@@ -247,11 +247,11 @@ def image_class() -> Any:
         def crop(self, box: Any = None) -> Any:
             picture, (width, height) = self.deferred_picture, self.size
             if picture is None or box is None:
-                return self._made().crop(box) if box is not None else self.copy()
+                return self.as_pillow().crop(box) if box is not None else self.copy()
             left, top, right, bottom = map(int, map(round, box))
             inside = max(left, 0), max(top, 0), min(right, width), min(bottom, height)
             if inside[0] >= inside[2] or inside[1] >= inside[3]:
-                return self._made().crop(box)
+                return self.as_pillow().crop(box)
             extent = inside[2] - inside[0], inside[3] - inside[1]
             made = picture.crop(*inside[:2], *extent)
             border = inside[0] - left, inside[1] - top, right - inside[2], bottom - inside[3]
@@ -262,7 +262,7 @@ def image_class() -> Any:
         def transpose(self, method: Any) -> Any:
             picture = self.deferred_picture
             if picture is None or int(method) not in range(len(_TURNS)):
-                return self._made().transpose(method)
+                return self.as_pillow().transpose(method)
             for step in _TURNS[int(method)]:
                 picture = getattr(picture, step)()
             return self._then(picture, Image.Image.transpose, (method,))
@@ -277,14 +277,14 @@ def image_class() -> Any:
 
         def putpalette(self, data: Any, rawmode: str = "RGB") -> None:
             if self.deferred_picture is None or self._its_mode != "P" or not isinstance(data, list):
-                return self._made().putpalette(data, rawmode)
+                return self.as_pillow().putpalette(data, rawmode)
             self._its_palette = bytes(data), rawmode
             self._steps = (*self._steps, (_put_palette, (data, rawmode)))
             return None
 
         def getpalette(self, rawmode: str | None = "RGB") -> Any:
             if self.deferred_picture is None or self._its_mode != "P":
-                return self._made().getpalette(rawmode)
+                return self.as_pillow().getpalette(rawmode)
             one = Image.new("P", (1, 1))
             one.putpalette(*self._palette_data())
             return one.getpalette(rawmode)
@@ -292,14 +292,14 @@ def image_class() -> Any:
         # What is in the place of Pillow's attributes, where its own methods work on pixels.
 
         def load(self) -> Any:
-            return self._made().load()
+            return self.as_pillow().load()
 
         def close(self) -> None:
             return None
 
         def __eq__(self, other: object) -> bool:
-            one = other._made() if isinstance(other, DeferredImage) else other
-            return bool(self._made() == one)
+            one = other.as_pillow() if isinstance(other, DeferredImage) else other
+            return bool(self.as_pillow() == one)
 
         __hash__ = None  # as Pillow's
 
@@ -310,14 +310,14 @@ def image_class() -> Any:
             return self.copy()
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return _same, (self._made(),)
+            return _same, (self.as_pillow(),)
 
     def delegated(name: str) -> property:
         def get(self: Any) -> Any:
-            return getattr(self._made(), name)
+            return getattr(self.as_pillow(), name)
 
         def put(self: Any, value: Any) -> None:
-            setattr(self._made(), name, value)
+            setattr(self.as_pillow(), name, value)
 
         return property(get, put)
 
@@ -335,7 +335,7 @@ def _same(image: Any) -> Any:
 
 def _of_real(name: str) -> Any:
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
-        return getattr(self._made(), name)(*arguments, **named)
+        return getattr(self.as_pillow(), name)(*arguments, **named)
 
     return call
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of Pillow and torchvision that give deferred images, or take them as they are.
 
-They are replaced in their modules for good, and do as they always did for everything else: images
-are opened deferred only while this thread is inside of ``deferring()``.
+They stand in their modules while a thread is inside of ``deferring()``, and do as they always did
+for everything else: images of other threads are opened as ever.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from headrace import _core
 from headrace.migrate.deferred.image import image_class, is_deferred, opened
 from headrace.migrate.deferred.tensor import tensor_class
 
-_LARGEST = 256 << 20  # bytes of a file; larger ones Pillow reads by itself
-
 
 class _Inside(threading.local):
     depth = 0
@@ -28,18 +26,21 @@ class _Inside(threading.local):
 
 
 _inside = _Inside()
-_lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def deferring() -> Iterator[None]:
-    """Inside, this thread's images are opened deferred."""
-    _replace_all()
+    """Inside, this thread's images are opened deferred. One thread is inside at a time
+    (headrace.migrate.seeding)."""
+    replaced = _replace()
     _inside.depth += 1
     try:
         yield
     finally:
         _inside.depth -= 1
+        for space, name, real, ours in replaced:
+            if space.get(name) is ours:
+                space[name] = real
 
 
 def count_opened() -> int:
@@ -53,14 +54,27 @@ def can_defer() -> bool:
     return image is not None and hasattr(image.Image, "im") and hasattr(image.Image, "_new")
 
 
-def _replace_all() -> None:
-    """Of the modules that the process has."""
-    for module in [name for name in _waiting if name in sys.modules]:
-        with _lock:
-            functions = _waiting.pop(module, {})
+def _replace() -> list[tuple[dict[str, Any], str, Any, Any]]:
+    """Of the modules that the process has: whose names, which one, what it was and what it is."""
+    out = []
+    for module, functions in _REPLACED.items():
+        if module not in sys.modules:
+            continue
+        space = vars(sys.modules[module])
         for name, make in functions.items():
-            if real := getattr(sys.modules[module], name, None):
-                setattr(sys.modules[module], name, functools.wraps(real)(make(real)))
+            real = space.get(name)
+            if real is None or hasattr(real, "headrace_replaces"):
+                continue
+            space[name] = ours = _replacement(make, real)
+            out.append((space, name, real, ours))
+    return out
+
+
+@functools.lru_cache(64)
+def _replacement(make: Callable[..., Any], real: Callable[..., Any]) -> Any:
+    ours: Any = functools.wraps(real)(make(real))
+    ours.headrace_replaces = real
+    return ours
 
 
 def _open(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,7 +181,7 @@ def _is_tensor_of(value: Any, dtype: Any) -> bool:
     )
 
 
-_waiting: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
+_REPLACED: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
     "PIL.Image": {"open": _open},
     "PIL.ImageOps": {"expand": _expand},
     "torchvision.transforms.functional": {

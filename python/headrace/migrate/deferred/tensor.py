@@ -47,7 +47,7 @@ def tensor_class() -> Any:
             if self._values is None:
                 self._values = self._from_engine()
                 if self._values is None:
-                    image = self.image._made()
+                    image = self.image.as_pillow()
                     self._values = functools.reduce(_done, self.made_by, image)
                 self.deferred_picture = None
             return self._values
