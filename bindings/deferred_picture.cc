@@ -148,12 +148,15 @@ void bind_deferred_picture(nb::module_& module) {
           nb::arg("mean"), nb::arg("std"))
       .def("pixels", &pixels, nb::arg("channels_last") = false,
            "Decodes it. None where its decoder has repaired damage.")
-      .def("__reduce__", [](const P& self) {  // to another process goes what it shows
-        const std::optional<Array> made = pixels(self, false);
-        if (!made) throw nb::value_error("the picture is damaged");
-        const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
-        return nb::make_tuple(as_array, nb::make_tuple(as_array(nb::cast(*made))));
-      });
+      .def(
+          "__reduce__",
+          [](const P& self) {  // to another process goes what it shows
+            const std::optional<Array> made = pixels(self, false);
+            if (!made) throw nb::value_error("the picture is damaged");
+            const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
+            return nb::make_tuple(as_array, nb::make_tuple(as_array(nb::cast(*made))));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 }
 
 }  // namespace headrace::python

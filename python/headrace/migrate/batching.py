@@ -184,7 +184,7 @@ class Batching:
 
     def _cost(self, loader: MigratedLoader, dataset: Dataset, steps: list[Any]) -> str:
         collated = loader.collated
-        assert collated is not None
+        assert isinstance(collated, Collated)
         count = min(_TRIED, len(dataset.source), loader.batch_size)
         given = {**loader.assembly.given, "batch_size": count, "global_batch_size": None}
         given.update(sampler=None, shuffle=False, shard=False, index=False, quarantine=None)

@@ -46,7 +46,7 @@ def is_padding(function: Any) -> bool:
     return builtin and _is_plain(outer.get("cat_list"), _cat_list)
 
 
-def _is_plain(function: Any, known: types.FunctionType) -> bool:
+def _is_plain(function: Any, known: Any) -> bool:
     return (
         type(function) is types.FunctionType
         and function.__defaults__ == known.__defaults__

@@ -88,7 +88,7 @@ def is_deferred(image: Any) -> bool:
 def image_class() -> Any:
     from PIL import Image
 
-    class DeferredImage(Image.Image):  # type: ignore[misc]
+    class DeferredImage(Image.Image):
         """An image of a file, or of another one by the steps that were taken since."""
 
         def __init__(
@@ -198,7 +198,7 @@ def image_class() -> Any:
                 self._real.info = value
             self._its_info = value
 
-        @property
+        @property  # type: ignore[override]
         def format(self) -> Any:
             return None if self._steps else self._origin.header.format
 
@@ -277,10 +277,10 @@ def image_class() -> Any:
 
         def putpalette(self, data: Any, rawmode: str = "RGB") -> None:
             if self.deferred_picture is None or self._its_mode != "P" or not isinstance(data, list):
-                return self.as_pillow().putpalette(data, rawmode)
+                self.as_pillow().putpalette(data, rawmode)
+                return
             self._its_palette = bytes(data), rawmode
             self._steps = (*self._steps, (_put_palette, (data, rawmode)))
-            return None
 
         def getpalette(self, rawmode: str | None = "RGB") -> Any:
             if self.deferred_picture is None or self._its_mode != "P":
@@ -301,7 +301,7 @@ def image_class() -> Any:
             one = other.as_pillow() if isinstance(other, DeferredImage) else other
             return bool(self.as_pillow() == one)
 
-        __hash__ = None  # as Pillow's
+        __hash__ = None  # type: ignore[assignment]  # as Pillow's
 
         def __copy__(self) -> Any:
             return self.copy()

@@ -200,4 +200,5 @@ def picture_of(value: Any) -> _core.DeferredPicture | None:
         return None
     if value.is_whole:
         value.in_memory()
-    return value.deferred_picture
+    picture: _core.DeferredPicture | None = value.deferred_picture
+    return picture

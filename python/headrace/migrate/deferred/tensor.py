@@ -22,20 +22,24 @@ def tensor_class() -> Any:
         """(C, H, W), uint8 or float32. Its own memory is on the device "meta": without values, so
         what takes it in another way than torch's operations raises."""
 
+        of_image: Any
+        _values: Any
+        _extents: Any
+        _its_dtype: Any
         deferred_picture: Any  # None: it has values
         made_by: tuple[Any, ...]  # of an image of Pillow: functions, one after the other
         image: Any
         is_whole: bool  # floats of bytes, to be divided by 255
 
-        @property
+        @property  # type: ignore[override]
         def shape(self) -> Any:
             return self._extents
 
-        @property
+        @property  # type: ignore[override]
         def dtype(self) -> Any:
             return self._its_dtype
 
-        @property
+        @property  # type: ignore[override]
         def device(self) -> Any:
             return torch.device("cpu")
 
@@ -82,7 +86,7 @@ def tensor_class() -> Any:
         def float(self) -> Any:
             return self.to(torch.float32)
 
-        def div(self, by: Any, **named: Any) -> Any:
+        def div(self, by: Any, **named: Any) -> Any:  # type: ignore[override]
             divides = type(by) in (int, float_type) and by == 255 and not named
             if self.deferred_picture is not None and self.is_whole and divides:
                 return self.then(self.deferred_picture.to_unit(), _by_255)
