@@ -198,8 +198,8 @@ def image_class() -> Any:
                 self._real.info = value
             self._its_info = value
 
-        @property  # type: ignore[override]
-        def format(self) -> Any:
+        @property
+        def format(self) -> Any:  # type: ignore[override]
             return None if self._steps else self._origin.header.format
 
         def __getattr__(self, name: str) -> Any:

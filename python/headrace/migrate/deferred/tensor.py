@@ -31,16 +31,16 @@ def tensor_class() -> Any:
         image: Any
         is_whole: bool  # floats of bytes, to be divided by 255
 
-        @property  # type: ignore[override]
-        def shape(self) -> Any:
+        @property
+        def shape(self) -> Any:  # type: ignore[override]
             return self._extents
 
-        @property  # type: ignore[override]
-        def dtype(self) -> Any:
+        @property
+        def dtype(self) -> Any:  # type: ignore[override]
             return self._its_dtype
 
-        @property  # type: ignore[override]
-        def device(self) -> Any:
+        @property
+        def device(self) -> Any:  # type: ignore[override]
             return torch.device("cpu")
 
         def is_floating_point(self) -> bool:
