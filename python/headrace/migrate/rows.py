@@ -142,7 +142,7 @@ def _watch_class() -> Any:
         of NumPy's, addresses, ``.data``."""
 
         def __init__(self, batches: list[_Batch]) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
+            super().__init__()
             self._batches = batches
 
         def __torch_function__(
