@@ -21,8 +21,8 @@ install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN "*_library.h" EXCLUDE
         PATTERN "*_loops.h" EXCLUDE
         PATTERN "*_loop.h" EXCLUDE
-        PATTERN "*_lanes_avx*.h" EXCLUDE
-        PATTERN "*_lanes_neon.h" EXCLUDE)
+        PATTERN "lanes" EXCLUDE
+        PATTERN "each_level.h" EXCLUDE)
 
 # All dependencies are the library's own, so the exported target is the whole configuration.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
