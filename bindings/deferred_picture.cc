@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <tuple>
@@ -51,6 +52,32 @@ DeferredPicture with(const DeferredPicture& self, Step&& step) {
   DeferredPicture out = self;
   if (Result<void> made = edit(out.recipe, renderer(), step); !made) throw Exception(made.error());
   return out;
+}
+
+constexpr int kMostSide = 1 << 24;
+
+void check_side(int64_t pixels) {
+  if (pixels < 1 || pixels > kMostSide)
+    throw nb::value_error("a side of the picture would have no pixel, or more than 2^24");
+}
+
+DeferredPicture resized(const DeferredPicture& self, int width, int height,
+                        std::string_view filter) {
+  check_side(width);
+  check_side(height);
+  return with(self,
+              [&](Recipe& recipe) { return recipe.resize({height, width}, filter_from(filter)); });
+}
+
+DeferredPicture padded(const DeferredPicture& self, int left, int top, int right, int bottom,
+                       const std::vector<double>& fill) {
+  if (std::min({left, top, right, bottom}) < 0) throw nb::value_error("a border is negative");
+  const Size size = self.recipe.size();
+  check_side(int64_t{left} + size.width + right);
+  check_side(int64_t{top} + size.height + bottom);
+  if (fill.size() != static_cast<size_t>(self.recipe.channels()))
+    throw nb::value_error("fill: a value a channel");
+  return with(self, [&](Recipe& recipe) { return recipe.pad(left, top, right, bottom, fill); });
 }
 
 DeferredPicture cropped(const DeferredPicture& self, int x, int y, int width, int height) {
@@ -100,14 +127,8 @@ void bind_deferred_picture(nb::module_& module) {
       .def_prop_ro("dtype", [](const P& self) { return name_of(self.recipe.dtype()); })
       .def("in_color", &in_color, nb::arg("color"),
            "The file's picture in other colours, without what was done to this one.")
-      .def(
-          "resize",
-          [](const P& self, int width, int height, std::string_view filter) {
-            return with(self, [&](Recipe& recipe) {
-              return recipe.resize({height, width}, filter_from(filter));
-            });
-          },
-          nb::arg("width"), nb::arg("height"), nb::arg("filter"), "With Pillow's filters.")
+      .def("resize", &resized, nb::arg("width"), nb::arg("height"), nb::arg("filter"),
+           "With Pillow's filters.")
       .def("crop", &cropped, nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"))
       .def("mirror",
            [](const P& self) {
@@ -123,15 +144,8 @@ void bind_deferred_picture(nb::module_& module) {
             return with(self, [](Recipe& recipe) { return recipe.transpose(); });
           },
           "Swaps the axes.")
-      .def(
-          "pad",
-          [](const P& self, int left, int top, int right, int bottom,
-             const std::vector<double>& fill) {
-            return with(self,
-                        [&](Recipe& recipe) { return recipe.pad(left, top, right, bottom, fill); });
-          },
-          nb::arg("left"), nb::arg("top"), nb::arg("right"), nb::arg("bottom"), nb::arg("fill"),
-          "fill: a value a channel. REQUIRES: no border is negative.")
+      .def("pad", &padded, nb::arg("left"), nb::arg("top"), nb::arg("right"), nb::arg("bottom"),
+           nb::arg("fill"), "fill: a value a channel.")
       .def(
           "to_unit",
           [](const P& self) {

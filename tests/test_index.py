@@ -106,7 +106,7 @@ def test_auto_learns_in_the_first_epoch_and_changes_no_batch(photos: Path, threa
         assert (stats["learned"], stats["entries"]) == (BASELINE, BASELINE)
         assert first + hashes_of(loader, 3) == expected
         stats = loader.stats().index
-        assert stats["used"] in read(3)
+        assert stats["used"] in range(2 * BASELINE, 4 * BASELINE + 1)  # the second's read early
         assert BASELINE < stats["learned"] < 3 * BASELINE  # only what lies below what was known
     with loader_of(photos, threads=threads) as loader:
         assert hashes_of(loader, 4) == expected

@@ -178,6 +178,21 @@ def test_fields_and_orders_of_record_streams(tmp_path: Path) -> None:
                 call(field)
 
 
+def test_sides_of_deferred_pictures() -> None:
+    picture = _core.DeferredPicture(png_from_pixels(np.zeros((3, 6, 8), np.uint8)), "RGB")
+    for number in (*FAR, -(2**31), 2**31 - 1):
+        for at in range(4):
+            four = tuple(number if i == at else 1 for i in range(4))
+            two = tuple(number if i == at % 2 else 1 for i in range(2))
+            for method, arguments in (
+                (picture.crop, four),
+                (picture.pad, (*four, [0, 0, 0])),
+                (picture.resize, (*two, "bilinear")),
+            ):
+                with pytest.raises((ValueError, TypeError)):
+                    method(*arguments)
+
+
 # Those that the tests above call, and numbers that are no index.
 SWEPT = {
     "Source": {"key(index)", "file(index)", "read(index)"},
@@ -186,6 +201,9 @@ SWEPT = {
     | {"set_epoch(epoch)"},
     "StoredBatch": {"values(field)", "views(field)"},
     "RecordStream": {"__init__(batch_size)", "__init__(threads)", "__init__(depth)"},
+    "DeferredPicture": {f"crop({name})" for name in ("x", "y", "width", "height")}
+    | {f"pad({name})" for name in ("left", "top", "right", "bottom")}
+    | {f"resize({name})" for name in ("width", "height")},
     "Prefetcher": {"__init__(depth)", "__init__(staging_limit)"},
     "MemoryVolume": {"__init__(short_every)", "__init__(error_every)"},
 }

@@ -91,8 +91,9 @@ KEYWORDS = {
                 "`collate_fn`",
                 "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
                 "write it (`mix(*default_collate(batch))`), also with their own RandomMixup and "
-                "RandomCutmix for v1, which are proven by their results, become a step; every "
-                "other one is run "
+                "RandomCutmix for v1, which are proven by their results, become a step; that of "
+                "its script for segmentation, with its `cat_list` as published, is padding by the "
+                "engine; every other one is run "
                 "on the records of each finished batch of `.torch()` "
                 "([below](#collate-functions)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '
