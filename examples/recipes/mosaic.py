@@ -17,7 +17,7 @@ examples = Path(__file__).parents[1]
 if len(sys.argv) > 1:
     source = hr.coco(sys.argv[1])
 else:
-    source = hr.coco(examples / "objects.json", images=examples / "pictures")
+    source = hr.coco(examples / "objects.json", images=str(examples / "pictures"))
     source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 
 train = hr.Loader(

@@ -19,7 +19,7 @@ if len(sys.argv) > 1:
     source = hr.coco(sys.argv[1], category_ids="keep")
 else:
     images = examples / "pictures"
-    source = hr.coco(examples / "objects.json", images=images, category_ids="keep")
+    source = hr.coco(examples / "objects.json", images=str(images), category_ids="keep")
     source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 
 train = hr.Loader(
