@@ -245,7 +245,8 @@ def test_a_preset_that_counts_its_calls_is_not_looked_through_and_stays_as_it_wa
 def test_its_batches_are_those_of_the_dataloader() -> None:
     dataset = Changes(setting("transform", "transforms", "0"), flips())
     dataloader = DataLoader(dataset, batch_size=10)
-    for ours, theirs in zip(translated(dataloader).torch(), dataloader, strict=True):
+    expected = list(dataloader)  # not beside the view: both would set the one attribute
+    for ours, theirs in zip(translated(dataloader).torch(), expected, strict=True):
         assert torch.equal(ours[0], theirs[0])
 
 
