@@ -7,13 +7,12 @@ repeats after a resume, and differs between worker processes, each of which has 
 
 from __future__ import annotations
 
-import collections
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.migrate.held import are_values, entries_of, is_array, is_copied, is_value
-from headrace.migrate.parts import few_parts_of, is_thing
+from headrace.migrate.held import reached_from
+from headrace.migrate.parts import is_thing
 
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom")
 _BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -40,21 +39,8 @@ def state_of(generator: Any) -> Any:
 
 def generators_in(root: Any) -> list[Any]:
     """Those that are reached from an object: attributes, closures, globals that its code names."""
-    found: list[Any] = []
-    seen = {id(found): found}
-    waiting = collections.deque([root])
-    while waiting and len(seen) < _MOST:
-        value = waiting.popleft()
-        if id(value) in seen or is_value(value) or is_array(value):
-            continue
-        if is_copied(value) and are_values(entries_of(value)):
-            continue
-        seen[id(value)] = value  # alive, so that no other has its id
-        if _methods_of(value) is not None:
-            found.append(value)
-        elif not is_thing(value):
-            waiting += few_parts_of(value)
-    return found
+    reached = reached_from(root, _MOST, lambda each: not (_methods_of(each) or is_thing(each)))
+    return [value for value in reached if _methods_of(value)]
 
 
 def seed_all(generators: Sequence[Any], seed: int) -> Callable[[], None]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.migrate.modules import module_of, name_of
-from headrace.migrate.parts import parts_of
+from headrace.migrate.parts import few_parts_of, parts_of
 
 _CHUNK = 4096  # entries that are marshalled at once
 _BY_VALUE = 2  # marshal's version that writes equal values as equal bytes
@@ -209,6 +209,25 @@ def is_copied(value: Any) -> bool:
 def entries_of(value: Any) -> Collection[Any]:
     """Of what ``Copied`` takes."""
     return value.values() if isinstance(value, dict) else value
+
+
+def reached_from(
+    root: Any, most: int, goes_into: Callable[[Any], bool], depth_first: bool = False
+) -> list[Any]:
+    """The objects that an object leads to: attributes, entries, closures, globals that its code
+    names. Plain values and arrays are left out, and lists of plain values."""
+    seen: dict[int, Any] = {}  # alive, so that no other has its id
+    waiting = collections.deque([root])
+    while waiting and len(seen) < most:
+        value = waiting.pop() if depth_first else waiting.popleft()
+        if id(value) in seen or is_value(value) or is_array(value):
+            continue
+        if is_copied(value) and are_values(entries_of(value)):
+            continue
+        seen[id(value)] = value
+        if goes_into(value):
+            waiting += few_parts_of(value)
+    return list(seen.values())
 
 
 def is_array(value: Any) -> bool:

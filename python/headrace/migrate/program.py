@@ -14,9 +14,10 @@ import sys
 import types
 from typing import Any, NamedTuple
 
-from headrace.migrate.held import are_values, entries_of, is_array, is_copied, is_value
+from headrace import _core
+from headrace.migrate.held import reached_from
 from headrace.migrate.modules import is_users, module_of
-from headrace.migrate.parts import counts, few_parts_of, is_thing, names_in
+from headrace.migrate.parts import counts, is_thing, names_in
 
 _MOST = 100_000  # objects that are walked
 _BY_REFERENCE = (type, types.ModuleType, types.BuiltinFunctionType)
@@ -29,25 +30,15 @@ class Entry(NamedTuple):
     owner: str
     name: str
     value: Any = None
-    code: bytes = b""  # of a function that cannot be sent
+    code: int = 0  # a hash, of a function that cannot be sent
 
 
 def entries(root: Any) -> list[Entry]:
     """Of all classes and functions of the user's that are reached from an object."""
     found: dict[tuple[str, str, str], Entry] = {}
-    waiting, seen = [root], {id(found): found}
-    while waiting and len(seen) < _MOST:
-        value = waiting.pop()
-        if id(value) in seen or is_value(value) or is_array(value):
-            continue
-        if is_copied(value) and are_values(entries_of(value)):
-            continue
-        seen[id(value)] = value  # alive, so that no other has its id
-        if is_thing(value):
-            continue
-        for entry in _entries_of(value):
-            found[entry[:3]] = entry
-        waiting += few_parts_of(value)
+    for value in reached_from(root, _MOST, lambda each: not is_thing(each), depth_first=True):
+        if not is_thing(value):
+            found |= {entry[:3]: entry for entry in _entries_of(value)}
     return list(filter(None, map(_sent, found.values())))
 
 
@@ -96,13 +87,11 @@ def apply(sent: list[Entry]) -> None:
             )
 
 
-def _hash_of(code: types.CodeType) -> bytes:
+def _hash_of(code: types.CodeType) -> int:
     """Of what it does; the places of its lines may differ."""
     consts = [c if not isinstance(c, types.CodeType) else _hash_of(c) for c in code.co_consts]
     try:
         plain = marshal.dumps([code.co_code, consts, code.co_names, code.co_varnames], 2)
     except ValueError:
         plain = code.co_code
-    import hashlib  # as late as it is needed: importing headrace should be quick
-
-    return hashlib.blake2b(plain, digest_size=16).digest()
+    return _core.content_hash(plain)

@@ -10,6 +10,7 @@ call is drawn from elsewhere.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import sys
@@ -45,7 +46,9 @@ class _Global(NamedTuple):
     equal: Callable[[Any, Any], bool]
 
 
-def _globals() -> dict[str, _Global]:
+@functools.lru_cache(2)
+def _globals(torch: Any) -> dict[str, _Global]:
+    """torch: the module, where the process has it."""
     out = {
         "random": _Global(random.getstate, random.setstate, random.seed, lambda a, b: a == b),
         "numpy.random": _Global(
@@ -55,7 +58,7 @@ def _globals() -> dict[str, _Global]:
             lambda a, b: a[2] == b[2] and bool((a[1] == b[1]).all()),
         ),
     }
-    if torch := sys.modules.get("torch"):
+    if torch:
         out["torch"] = _Global(
             torch.random.get_rng_state,
             torch.random.set_rng_state,
@@ -83,7 +86,7 @@ def begin() -> None:
 
 
 def _seeded(seed: int, of: str) -> Iterator[None]:
-    own = _globals()
+    own = _globals(sys.modules.get("torch"))
     before = {name: each.take() for name, each in own.items()}
     others = [n for n in own if of and n in _left and not own[n].equal(_left[n], before[n])]
     for each in own.values():

@@ -87,7 +87,7 @@ def tensor_class() -> Any:
             return self.to(torch.float32)
 
         def div(self, by: Any, **named: Any) -> Any:  # type: ignore[override]
-            divides = type(by) in (int, float_type) and by == 255 and not named
+            divides = type(by) in (int, float) and by == 255 and not named
             if self.deferred_picture is not None and self.is_whole and divides:
                 return self.then(self.deferred_picture.to_unit(), _by_255)
             return self.in_memory().div(by, **named)
@@ -134,6 +134,3 @@ def tensor_class() -> Any:
 
     DeferredTensor.of_image = made
     return DeferredTensor
-
-
-float_type = float
