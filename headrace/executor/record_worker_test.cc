@@ -11,6 +11,7 @@
 #include "headrace/executor/executor_test_ops.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/sources/columns/columns.h"
+#include "headrace/sources/source_around.h"
 
 namespace headrace::scopes_test {
 namespace {
@@ -214,24 +215,17 @@ TEST(RecordWorkerTest, SubstitutesEndAfterAHundredAndAtOnceWhereTheStorageFails)
 }
 
 // Stops its reader at one of its reads.
-class StoppedAt final : public Source {
+class StoppedAt final : public SourceAround {
  public:
   StoppedAt(SourcePtr below, int64_t at, std::function<void()> stop)
-      : below_(std::move(below)), left_(at), stop_(std::move(stop)) {}
-  int64_t size() const override { return below_->size(); }
-  const Schema& schema() const override { return below_->schema(); }
-  ReadStyle read_style() const override { return below_->read_style(); }
+      : SourceAround(std::move(below)), left_(at), stop_(std::move(stop)) {}
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
-    below_->read(indices, wanted, out);
+    inner()->read(indices, wanted, out);
     if (left_-- == 0) stop_();
   }
-  std::string key(int64_t index) const override { return below_->key(index); }
-  uint64_t fingerprint() const override { return 1; }
-  std::string description() const override { return "stopped"; }
 
  private:
-  SourcePtr below_;
   mutable int64_t left_;
   std::function<void()> stop_;
 };

@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "headrace/base/allocations_test_hook.h"
+#include "headrace/executor/executor_test_ops.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_stream.h"
 #include "headrace/executor/threads/thread_pool.h"
@@ -163,30 +164,13 @@ Outcome outcome_of(Loader& loader) {
   return out;
 }
 
-// The value as it came: what a step in Python does with its records' memory.
-class Same final : public PythonFunction {
- public:
-  std::string name() const override { return "same"; }
-  std::vector<std::string> inputs() const override { return {"value"}; }
-  void call(std::span<PythonCall* const> calls) override {
-    for (PythonCall* call : calls) {
-      const TensorView& in = call->inputs[0].view;
-      PythonValue out;
-      out.owned.resize(in.dense_bytes());
-      std::memcpy(out.owned.data(), in.data, in.dense_bytes());
-      out.view = {out.owned.data(), in.dtype, in.shape, {}};
-      call->outputs.push_back(std::move(out));
-    }
-  }
-};
-
 // Calls `check` with the outcome of each refusal, of records in order of which 20 and 50 are bad.
 template <class Check>
 void each_outcome(ReadStyle style, OnError on_error, Check&& check) {
   const auto source = std::make_shared<Numbers>(64, std::set<int64_t>{20, 50}, style);
   for (const bool in_python : {false, true}) {
     Pipeline pipeline;
-    if (in_python) pipeline.transforms.push_back(Spec{"same", {}, {}, std::make_shared<Same>()});
+    if (in_python) pipeline.transforms.push_back(scopes_test::unchanged());
     LoaderOptions given = refusal_options(on_error);
     given.shuffle = false;
     const auto try_one = [&] {
