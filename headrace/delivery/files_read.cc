@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Of a file that is there now; nothing where none is, or it cannot be said without waiting.
+// Of a file that is there now. Empty where there is no file, or to look would mean to wait.
 std::optional<uint64_t> digest_of(const std::string& path) {
   if (path.empty() || answers_later(path)) return {};
   const Result<PathStatus> status = storage_of(path).look_at(path);

@@ -277,7 +277,7 @@ void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr e
   if (run) {
     {
       MutexLock lock(mutex_);
-      run->activity.kind = RunActivity::Kind::kWaits;  // nobody looks at its records now
+      run->activity.kind = RunActivity::Kind::kWaits;  // its records are not looked at any more
     }
     run->flight.clear();  // with all that they hold, before the run counts as gone
   }
@@ -294,8 +294,8 @@ void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr e
 // batch is handed over its tensors count against their share of memory_limit. They are made in the
 // order of the batches, so what is made ahead never takes the room that an earlier one needs: the
 // first one always finds all of it. One that finds no room stays as it is, until the consumer has
-// taken those before it: then a worker that has time makes it, or the consumer, whoever comes
-// first.
+// taken those before it: then a worker that has time makes it, or the consumer: the first that
+// comes.
 
 bool OpenBatches::awaits_assembly(const OpenBatch& batch) const {
   const BatchLedger& ledger = batch.ledger;

@@ -56,7 +56,7 @@ bool PythonCrossing::work(Renderer&) {
     for (auto& run : runs) {
       if (run) batches_.break_off(std::move(run), std::current_exception());
     }
-    // Runs that nobody could take are still there.
+    // Runs that could not be taken are still there.
     if (runs.empty()) batches_.break_off(nullptr, std::current_exception());
   }
   wake_();

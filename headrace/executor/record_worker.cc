@@ -181,7 +181,7 @@ void RecordWorker::advance_group(RecordRun& run, std::span<InFlight> group,
 }
 
 void RecordWorker::mix(RecordRun& run, MixGroup group, Renderer& renderer) const {
-  if (means_.stop) return;  // there are rows that nobody wrote
+  if (means_.stop) return;  // there are rows that were not written
   const Reported reported(run.report, renderer);
   const double begin = now();
   Result<void> done = run.to->run_batch_steps(group.first, group.count, task_.seed);
@@ -254,7 +254,7 @@ void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) c
         return;
     }
   }
-  // Stopped on the way: left as it is, the run would be put aside for memory that nobody frees.
+  // Stopped on the way: left as it is, the run would be put aside for memory that is not freed.
   if (!flight.at_python() && !flight.settled()) settle(run, flight);
 }
 
