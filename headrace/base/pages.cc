@@ -6,8 +6,26 @@
 #include <atomic>
 #include <new>
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace headrace {
 namespace {
+
+// ThreadSanitizer follows mmap and munmap, not mremap. Pages that one thread gave up by shrinking a
+// block, and that another then got by extending one, would look to it as if both used them at once.
+void* remap(void* memory, size_t bytes, size_t new_bytes) {
+#if defined(__SANITIZE_THREAD__)
+  static char order;
+  __tsan_release(&order);
+#endif
+  void* moved = mremap(memory, bytes, new_bytes, MREMAP_MAYMOVE);
+#if defined(__SANITIZE_THREAD__)
+  __tsan_acquire(&order);
+#endif
+  return moved;
+}
 
 std::atomic<size_t> mapped{0};
 
@@ -27,8 +45,7 @@ void* map_pages(size_t bytes) {
 }
 
 void* resize_pages(void* memory, size_t bytes, size_t new_bytes) noexcept {
-  void* moved =
-      mremap(memory, bytes == 0 ? 1 : bytes, new_bytes == 0 ? 1 : new_bytes, MREMAP_MAYMOVE);
+  void* moved = remap(memory, bytes == 0 ? 1 : bytes, new_bytes == 0 ? 1 : new_bytes);
   if (moved == MAP_FAILED) return nullptr;
   if (bytes < kHugeBytes && new_bytes >= kHugeBytes) madvise(moved, new_bytes, MADV_HUGEPAGE);
   mapped.fetch_add(new_bytes - bytes, std::memory_order_relaxed);  // modulo 2^64
