@@ -10,62 +10,57 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from headrace.drawing.png import picture_grid, png_from_pixels
-from headrace.insight.kit.chart import Bar, bar_chart, line_chart, share_chart, standalone
-from headrace.insight.kit.page import Page
+from headrace.insight.kit import figure
+from headrace.insight.kit.charts import Axis, Bar, Words, bars, curve
+from headrace.insight.kit.figure import Chart, standalone
+from headrace.insight.kit.page import Page, code, note, terms
+
+WORDS = Words("t & u", "<told>", ("a", "b"), [("<c>", "1")])
+
+
+def chart_of(shown: list[Bar]) -> Chart:
+    return bars(WORDS, shown, "{:g}".format, "1/s")
+
+
+def curve_of(*values: float) -> Chart:
+    across = Axis(0, max(1, len(values) - 1), "{:g}".format, "steps")
+    return curve(WORDS, list(enumerate(values)), across, Axis(0, max(values), "{:g}".format))
+
 
 CHARTS = [
-    bar_chart([Bar("a < b & c", 3, low=2, high=5, ours=True), Bar("d", 0)], "t & u", "1/s"),
-    bar_chart([]),
-    share_chart([("read", 1.0), ("<entropy>", 2.5), *((f"part {i}", 0.1) for i in range(9))], "x"),
-    share_chart([("nothing", 0.0)]),
-    line_chart([3.0, 2.0, 1.5], "loss", "3 steps"),
-    line_chart([1.0]),
-    line_chart([]),
-    line_chart([2.0, 2.0]),
-    line_chart([1e-9, 5e9]),
+    chart_of([Bar("a < b & c", 3, "<3>", "step", low=2, high=5), Bar("d", 0, "0")]),
+    chart_of([]),
+    curve_of(3.0, 2.0, 1.5),
+    curve_of(1.0),
+    curve_of(0.0, 0.0),
+    curve_of(1e-9, 5e9),
 ]
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_well_formed_alone_and_in_a_page(chart: str) -> None:
-    ElementTree.fromstring(chart)
+def test_a_chart_is_well_formed_alone_and_in_a_page(chart: Chart) -> None:
     root = ElementTree.fromstring(standalone(chart))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert "nan" not in chart and "inf" not in chart
+    markup = figure.html(chart, 1)
+    for one in re.findall("<svg.*?</svg>", markup):
+        ElementTree.fromstring(one)
+    assert "nan" not in markup and "inf" not in markup
 
 
-def test_bars_of_charts_that_are_compared_have_one_scale() -> None:
-    def width(chart: str) -> float:
-        return float(re.findall(r'class="c1"[^>]* width="([\d.]+)"', chart)[0])
-
-    alone = width(bar_chart([Bar("a", 300)], "x", "1/s"))
-    assert width(bar_chart([Bar("a", 300)], "x", "1/s", longest=1200)) == pytest.approx(alone / 4)
-    assert width(bar_chart([Bar("a", 1200)], "x", "1/s", longest=1200)) == pytest.approx(alone)
+@pytest.mark.parametrize("width", [figure.WIDE, figure.NARROW])
+def test_bars_are_as_long_as_their_values(width: float) -> None:
+    drawing, _ = chart_of([Bar("a", 300, "x"), Bar("b", 1200, "y")]).draw(width)
+    found = re.findall(r'<rect class="mute"[^>]* width="([\d.]+)"', "".join(drawing.parts))
+    short, long = map(float, found)
+    assert long == pytest.approx(4 * short, rel=1e-3)
 
 
 def test_a_page_escapes_text() -> None:
-    page = Page("<title>", "<lead>")
-    page.heading("<h>")
-    page.text("<t>")
-    page.code("<c>")
-    page.facts([("<n>", "<f>")])
-    page.terms([("<u>", "<v>")])
-    page.table(["<a>", "<b>"], [["<c>", "<d>"]], ours=0)
-    for text in (
-        "<title>",
-        "<lead>",
-        "<h>",
-        "<t>",
-        "<c>",
-        "<n>",
-        "<f>",
-        "<u>",
-        "<v>",
-        "<a>",
-        "<b>",
-        "<d>",
-    ):
-        assert text not in page.html().replace("<title>&lt;title", "").replace("<b>&lt;n", "")
+    page = Page("<title>", "<m>", "<w>", "<h>", ["<l>"], [("<n>", "<f>")], "<v>", "", "<foot>")
+    page.section("<s>", ["not markup: <x>", note("<t>"), code("<c>"), terms([("<u>", "<z>")])])
+    markup = page.html().replace("<title>&lt;title", "")
+    for text in re.findall("<[a-z]+>", "<title><m><w><h><l><n><f><v><foot><s><x><t><c><u><z>"):
+        assert text not in markup
 
 
 @pytest.mark.parametrize("channels, mode", [(1, "L"), (3, "RGB"), (4, "RGBA")])

@@ -77,15 +77,15 @@ def test_the_page_explains_the_stages_and_draws_all_bars_to_one_scale(
     page = (demo[0] / "report.html").read_text()
     for stage in ("reading", "decoding", "resizing", "writing"):
         assert f"<dt>{stage}</dt><dd>" in page
-    bars = re.findall(r'<rect class="c[01]" x="210\.00"[^>]* width="([\d.]+)"', page)
-    told = re.findall(r'<td class="number">([\d,]+)</td>', page)
+    figure = page[page.index('id="figure-1"') :]
+    wide = figure[: figure.index("</svg>")]
+    bars = re.findall(r'<rect class="(?:step|mute)"[^>]* width="([\d.]+)"', wide)
+    told = re.findall(r'<td class="n">([\d,]+)</td>', figure[: figure.index("</figure>")])
     rates = [float(text.replace(",", "")) for text in told]
-    sides = len(rates) // 2  # a row a side: feeding alone, with training
-    in_bars = [*rates[::2], *rates[1::2]]  # a chart a phase
-    assert len(bars) == 2 * sides
+    in_bars = [*rates[::2], *rates[1::2]]  # a row a side: feeding alone, with training
+    assert len(bars) == len(rates)
     for length, rate in zip(bars, in_bars, strict=True):
-        shown = max(2.0, 400 * rate / max(rates))
-        assert float(length) == pytest.approx(shown, abs=1.5)
+        assert float(length) == pytest.approx(424 / 1.02 * rate / max(rates), abs=1.5)
 
 
 def test_demo_compares_with_a_dataloader_where_torch_is(demo: tuple[Path, str]) -> None:

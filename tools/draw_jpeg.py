@@ -15,8 +15,7 @@ from pathlib import Path
 
 from draw_packed import bit_planes, compact, packed_row
 from draw_progressive import refinement, scans
-from drawing import Drawing
-from headrace.insight.kit.chart import WIDTH
+from drawing import WIDTH, Drawing
 
 # The AC codes of luminance in Annex K (table K.5): code lengths, then symbols, as DHT stores them.
 LUMINANCE_AC_COUNTS = [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 125]

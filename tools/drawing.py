@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG for the guides, in the colours of the charts."""
+"""SVG for the guides: seven colours, light and dark."""
 
 from __future__ import annotations
 
 from html import escape
 
-from headrace.insight.kit.chart import DARK, LIGHT, STYLE, WIDTH
-
+WIDTH = 760
+STYLE = """
+text{font:14px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:var(--ink)}
+text.strong{font-weight:650}.faint{fill:var(--faint);font-size:12.5px}
+text.end{text-anchor:end}text.middle{text-anchor:middle}text.inside{fill:#fff}
+.track{fill:var(--track)}.grid{stroke:var(--track);stroke-width:1}
+.c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}
+.c4{fill:var(--c4)}.c5{fill:var(--c5)}.c6{fill:var(--c6)}
+.line{fill:none;stroke:var(--c0);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}
+.dots{fill:var(--c0);opacity:.28}.whisker{stroke:var(--ink);stroke-width:1.4}
+"""
+LIGHT = (
+    "--ink:#1c2733;--faint:#5d6b7a;--paper:#fff;--track:#e4e9ee;--c0:#0b6e8f;--c1:#93a3b3;"
+    "--c2:#d98e2b;--c3:#5c8a3a;--c4:#8a5ea8;--c5:#c2564b;--c6:#b7c2cc"
+)
+DARK = (
+    "--ink:#e3e9ef;--faint:#97a5b3;--paper:#11181f;--track:#2a3641;--c0:#35a7cc;--c1:#66788a;"
+    "--c2:#e0a04a;--c3:#7fb257;--c4:#ad86c9;--c5:#dd7a70;--c6:#4b5a68"
+)
 MORE_STYLE = """
 .mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace}.small{font-size:12px}
 .edge{fill:none;stroke:var(--faint);stroke-width:1}.thick{stroke:var(--ink);stroke-width:2}
@@ -16,7 +33,7 @@ MORE_STYLE = """
 
 
 class Drawing:
-    """SVG text, in the colours of the charts."""
+    """SVG text."""
 
     def __init__(self, height: float, about: str) -> None:
         self._height, self._about = height, about

@@ -12,8 +12,10 @@ import numpy as np
 import headrace
 from headrace.drawing.png import picture_grid, png_from_pixels
 from headrace.insight.demo.terminal import ratio, share_waited
-from headrace.insight.kit.chart import Bar, bar_chart, line_chart, share_chart
-from headrace.insight.kit.page import Page
+from headrace.insight.kit.charts import Axis, Bar, Words, bars, curve
+from headrace.insight.kit.figure import Chart
+from headrace.insight.kit.page import Page, code, image, note, terms
+from headrace.insight.kit.svg import Drawing, Scale
 
 
 class Stage(NamedTuple):
@@ -30,8 +32,10 @@ STAGES = {
     "writing": Stage(("store",), "flip, normalize, float32, into the batch's memory; one pass"),
     "steps in Python": Stage(("python",), "functions in the list of transforms"),
 }
+PHASES = {"feeding": "feeding alone", "training": "with training"}
 SAMPLE_SIDE = 112
 SAMPLE_COLUMNS = 8
+SMOOTH = 9  # losses in a running mean
 
 
 def processor() -> str:
@@ -56,54 +60,45 @@ def sample_pictures(source: Any, count: int) -> list[np.ndarray]:
 
 
 def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
-    page = Page("Headrace demo", lead(ours, peer))
-    facts = [(f"{ours['feeding'].images_per_second:,.0f}", "images/s, feeding alone")]
-    facts.append((f"{ours['training'].images_per_second:,.0f}", "images/s, with training"))
+    facts = [
+        (f"{ours[phase].images_per_second:,.0f}", f"images/s, {told}")
+        for phase, told in PHASES.items()
+    ]
     if peer:
         facts.append((ratio(ours, peer, "feeding"), "a plain DataLoader's rate"))
     facts.append((f"{share_waited(ours['training']):.0f} %", "of training spent waiting for data"))
-    page.facts(facts)
-    page.heading("Images per second")
-    sides = [ours] + ([peer] if peer else [])
-    longest = max(s[phase].images_per_second for s in sides for phase in ("feeding", "training"))
-    for phase, title in (("feeding", "Feeding alone"), ("training", "With training")):
-        bars = [Bar(s["name"], s[phase].images_per_second, ours=s is ours) for s in sides]
-        page.chart(bar_chart(bars, title, "images/s, longer is better", longest))
-    page.table(
-        ["", "feeding alone", "with training", "loop waits"],
-        [
-            [
-                side["name"],
-                f"{side['feeding'].images_per_second:,.0f}",
-                f"{side['training'].images_per_second:,.0f}",
-                f"{share_waited(side['training']):.0f} %",
-            ]
-            for side in sides
-        ],
-        ours=0,
-    )
-    page.text(method(ours, peer), faint=True)
-    add_training(page, ours)
-    page.heading("What the net sees")
-    page.text(
-        "Each picture once through the training recipe: random resized crop and flip.", faint=True
-    )
+    when = time.strftime("%Y-%m-%d %H:%M")
+    page = Page("Headrace demo", "Headrace demo", when, lead(ours, peer), (), facts)
+    page.section("Images per second", [rates(ours, peer), note(method(ours, peer))])
+    if ours["training"].losses:
+        page.section("Training", [losses(ours["training"].losses)])
+    spent = {
+        name: sum(ours["stages"].get(part, 0.0) for part in s.parts) for name, s in STAGES.items()
+    }
+    spent = {name: seconds for name, seconds in spent.items() if seconds > 0}
+    if spent:
+        page.section(
+            "Where the loader's time went",
+            [stages(spent), terms([(name, STAGES[name].meaning) for name in spent])],
+        )
     columns = min(SAMPLE_COLUMNS, len(ours["samples"]))
-    page.picture(png_from_pixels(picture_grid(ours["samples"], columns)), "augmented samples")
-    page.heading("The same in your code")
-    page.code(
+    page.section("What the net sees", [
+        note("Each picture once through the training recipe: random resized crop and flip."),
+        image(png_from_pixels(picture_grid(ours["samples"], columns)), "augmented samples"),
+    ])  # fmt: skip
+    page.section("The same in your code", [code(
         "import headrace as hr\n\n"
         f'train = hr.Loader("{ours["folder"]}", hr.presets.imagenet_train(224),\n'
         f"                  batch_size={ours['batch_size']}, shuffle=True).torch()\n"
         "for images, labels in train:\n    ..."
-    )
+    )])  # fmt: skip
     return page
 
 
 def lead(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
     text = f"{ours['records']:,} photos, decoded, cropped, flipped and normalized on "
     text += f"{ours['threads']} threads"
-    return text + (", beside a PyTorch DataLoader with as many workers." if peer else ".")
+    return text + (", beside a PyTorch DataLoader with as many workers" if peer else "")
 
 
 def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
@@ -111,29 +106,67 @@ def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
         f"{processor()}, {ours['threads']} loading threads, batches of {ours['batch_size']} at "
         f"224x224 float32, measured one after the other for {ours['feeding'].seconds:.0f} s each "
         "after a warm-up, files in the page cache. "
-        f"Load average before it {ours['load']:.1f}. Training: {ours['trainer']}. "
-        f"Written {time.strftime('%Y-%m-%d %H:%M')}."
+        f"Load average before it {ours['load']:.1f}. Training: {ours['trainer']}."
     )
     if peer:
         text += f" The other side: {peer['name']}, {ours['threads']} worker processes."
     return text
 
 
-def add_training(page: Page, ours: dict[str, Any]) -> None:
-    losses = ours["training"].losses
-    if losses:
-        page.heading("Training")
-        page.chart(line_chart(losses, "Loss", f"{len(losses)} steps"))
-    spent = {
-        name: sum(ours["stages"].get(part, 0.0) for part in s.parts) for name, s in STAGES.items()
-    }
-    spent = {name: seconds for name, seconds in spent.items() if seconds > 0}
-    if not spent:
-        return
-    page.heading("Where the loader's time went")
-    page.chart(share_chart(list(spent.items()), "While training, all threads together"))
-    page.terms([(name, STAGES[name].meaning) for name in spent])
-    page.text(
-        "The loop itself waits only where these threads are slower than the training step.",
-        faint=True,
+def rates(ours: dict[str, Any], peer: dict[str, Any] | None) -> Chart:
+    """Both sides, feeding alone and with training."""
+    sides = [ours] + ([peer] if peer else [])
+    shown = [
+        Bar(f"{side['name'].split(',')[0]}, {told}", side[phase].images_per_second,
+            f"{side[phase].images_per_second:,.0f}", "step" if side is ours else "mute")
+        for phase, told in PHASES.items()
+        for side in sides
+    ]  # fmt: skip
+    told = f"The loop waits for data {share_waited(ours['training']):.0f} % of its time"
+    told += f", with the DataLoader {share_waited(peer['training']):.0f} %." if peer else "."
+    rows = [
+        (side["name"], *(f"{side[phase].images_per_second:,.0f}" for phase in PHASES),
+         f"{share_waited(side['training']):.0f} %")
+        for side in sides
+    ]  # fmt: skip
+    words = Words("Images per second", told, ("", *PHASES.values(), "loop waits"), rows)
+    return bars(words, shown, lambda value: f"{value:,.0f}", "images/s")
+
+
+def losses(values: list[float]) -> Chart:
+    """Each step's loss as a faint dot, and their running mean as a line."""
+    means = []
+    for i in range(len(values)):
+        near = values[max(0, i - SMOOTH // 2) : i + SMOOTH // 2 + 1]
+        means.append((float(i), sum(near) / len(near)))
+
+    def dots(drawing: Drawing, x: Scale, y: Scale) -> None:
+        for i, value in enumerate(values):
+            drawing.dot("faint", x(i), y(value), 2.6)
+
+    words = Words(
+        "Loss",
+        f"After {len(values)} steps the loss is {means[-1][1]:.3f}, in the beginning it was "
+        f"{means[0][1]:.3f}. Dots: one step; line: the mean of {SMOOTH}.",
+        ("step", "loss"),
+        [(str(i), f"{value:.4f}") for i, value in enumerate(values)],
     )
+    top = max(*values, 1e-9)
+    across = Axis(0, max(1, len(values) - 1), "{:g}".format, "steps")
+    return curve(words, means, across, Axis(min(0.0, *values), top, "{:g}".format, "loss"), dots)
+
+
+def stages(spent: dict[str, float]) -> Chart:
+    total, most = sum(spent.values()), max(spent.values())
+    shown = [
+        Bar(name, seconds, f"{seconds:.2f} s, {seconds / total:.0%}",
+            "data" if seconds == most else "mute")
+        for name, seconds in spent.items()
+    ]  # fmt: skip
+    told = (
+        "While training, all threads together. The loop itself waits only where these threads are "
+        "slower than the training step."
+    )
+    rows = [(bar.label, f"{bar.value:.2f} s", f"{bar.value / total:.0%}") for bar in shown]
+    words = Words("The seconds of the loader's threads", told, ("stage", "seconds", "share"), rows)
+    return bars(words, shown, "{:g}".format, "seconds")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart in a page: its drawing, wide and narrow, its legend, and the numbers behind it."""
+"""A chart in a page or a file: its drawing, wide and narrow, its legend, and its numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.drawing.markup import clean
-from headrace.insight.kit.svg import Drawing
+from headrace.insight.kit.style import MARKS, PALETTES
+from headrace.insight.kit.svg import GLYPH, Drawing
 
 WIDE, NARROW = 760, 360  # pixels; the page shows the one that suits the screen
 MOST_ROWS = 200  # of a table; what is left out is counted
@@ -57,7 +58,7 @@ class Rows:
         drawing = self.drawing
         if self.wide:
             y = self.middle(row) + 4
-            drawing.text(self.left - 14, y, label, f"end {kind}", 28)
+            drawing.text(self.left - 14, y, label, f"end {kind}", int((self.left - 14) / GLYPH))
             drawing.text(self.right + 14, y, value, kind, 24)
         else:
             y = self.middle(row) - 14
@@ -89,6 +90,13 @@ def html(chart: Chart, number: int) -> str:
         f"<p>{clean(chart.told)}</p><details><summary>The numbers of figure {number}</summary>"
         f"{table(chart.header, chart.rows)}</details></figure>"
     )
+
+
+def standalone(chart: Chart) -> str:
+    """The drawing as an SVG file, with its title above it."""
+    drawing, height = chart.draw(WIDE)
+    drawing.text(0, -14, chart.title, "title")
+    return drawing.file(-38, height, chart.title, chart.told, PALETTES + MARKS)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> str:

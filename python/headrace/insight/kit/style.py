@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the doctor's page looks: light, dark and printed, on a desk and on a phone.
+"""How pages and charts look: light, dark and printed, on a desk and on a phone.
 
 Two colours mean something everywhere: rust is data and waiting for it, blue is the training step.
 """
@@ -16,9 +16,30 @@ _DARK = """
 """
 _SANS = '"Helvetica Neue",Helvetica,Arial,"Liberation Sans",system-ui,sans-serif'
 
-STYLE = f"""
+PALETTES = f"""
 :root{{color-scheme:light dark;{_LIGHT}}}
 @media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}
+"""
+MARKS = f"""
+text{{font:12.5px {_SANS};fill:var(--ink);font-variant-numeric:tabular-nums;
+  stroke:var(--paper);stroke-width:4px;stroke-linejoin:round;paint-order:stroke}}
+text.faint{{fill:var(--faint)}}text.strong{{font-weight:600}}
+text.end{{text-anchor:end}}text.mid{{text-anchor:middle}}
+text.title{{font-size:16px;font-weight:600}}rect.paper{{fill:var(--paper)}}
+text.inside{{fill:var(--paper);stroke:none;font-size:14px}}
+rect.data,circle.data{{fill:var(--data)}}rect.step,circle.step{{fill:var(--step)}}
+rect.mute,circle.mute{{fill:var(--mute)}}rect.good{{fill:var(--good)}}
+path{{fill:none;stroke-width:1}}
+path.grid{{stroke:var(--grid)}}path.measured{{stroke:var(--ink);stroke-width:1.3}}
+path.data-line{{stroke:var(--data)}}path.mute-line{{stroke:var(--mute)}}
+path.step-line{{stroke:var(--step);stroke-width:1.6}}
+path.good-line{{stroke:var(--good);stroke-width:1.6}}
+circle.faint{{fill:var(--step);opacity:.28}}
+path.stem{{stroke-width:1.6}}path.limit{{stroke:var(--data);stroke-dasharray:5 4}}
+path.curve{{stroke:var(--step);stroke-width:2;stroke-linejoin:round}}
+"""
+STYLE = f"""
+{PALETTES}
 @media print{{:root{{color-scheme:light;{_LIGHT};--paper:#fff}}}}
 *{{box-sizing:border-box}}
 html{{-webkit-text-size-adjust:100%}}
@@ -48,26 +69,19 @@ figure{{margin:18px 0 30px}}
 figcaption{{font-size:15px;margin-bottom:12px}}
 figure>p{{color:var(--faint);font-size:14.5px;margin-top:10px;
   overflow-wrap:anywhere}}
-svg{{display:block;width:100%;height:auto}}svg.narrow{{display:none}}
+svg{{display:block;width:100%;height:auto;overflow:visible}}svg.narrow{{display:none}}
 ul.legend{{list-style:none;display:flex;flex-wrap:wrap;gap:4px 22px;font-size:14px;
   margin-bottom:12px}}
 .key{{display:inline-block}}
 span.key{{width:11px;height:11px;margin-right:8px}}
 span.key.data{{background:var(--data)}}span.key.step{{background:var(--step)}}
-text{{font:12.5px {_SANS};fill:var(--ink);font-variant-numeric:tabular-nums;
-  stroke:var(--paper);stroke-width:4px;stroke-linejoin:round;paint-order:stroke}}
-text.faint{{fill:var(--faint)}}text.strong{{font-weight:600}}
-text.end{{text-anchor:end}}text.mid{{text-anchor:middle}}
-text.inside{{fill:var(--paper);stroke:none;font-size:14px}}
-rect.data,circle.data{{fill:var(--data)}}rect.step,circle.step{{fill:var(--step)}}
-rect.mute,circle.mute{{fill:var(--mute)}}rect.good{{fill:var(--good)}}
-path{{fill:none;stroke-width:1}}
-path.grid{{stroke:var(--grid)}}path.measured{{stroke:var(--ink);stroke-width:1.3}}
-path.data-line{{stroke:var(--data)}}path.mute-line{{stroke:var(--mute)}}
-path.step-line{{stroke:var(--step);stroke-width:1.6}}
-path.good-line{{stroke:var(--good);stroke-width:1.6}}
-path.stem{{stroke-width:1.6}}path.limit{{stroke:var(--data);stroke-dasharray:5 4}}
-path.curve{{stroke:var(--step);stroke-width:2;stroke-linejoin:round}}
+{MARKS}
+dl.terms{{display:grid;grid-template-columns:max-content 1fr;gap:4px 16px;font-size:15px}}
+dl.terms dt{{font-weight:600}}dl.terms dd{{margin:0;color:var(--faint)}}
+p.faint{{color:var(--faint);font-size:14.5px}}
+img.wide{{display:block;width:100%;height:auto;margin-top:14px}}
+pre{{background:var(--wash);padding:14px 16px;overflow-x:auto;
+  font:14px/1.5 ui-monospace,"DejaVu Sans Mono",monospace}}
 details{{margin-top:8px;font-size:14.5px}}
 summary{{cursor:pointer;color:var(--faint)}}summary:hover{{color:var(--ink)}}
 .scroll{{overflow-x:auto}}

@@ -111,12 +111,24 @@ class Drawing:
             self.text(left - 7, y + 4, say(tick), "faint end")
 
     def svg(self, height: float, name: str, title: str, told: str, kind: str) -> str:
-        """The element. ``name``: what its ids begin with, unique on a page."""
+        """The element in a page. ``name``: what its ids begin with, unique on a page."""
+        head = f'class="{kind}" viewBox="0 0 {self.width:g} {height:g}"'
+        return self._element(head, name, title, told)
+
+    def file(self, top: float, height: float, title: str, told: str, style: str) -> str:
+        """An SVG file from ``top`` on, which brings its own style, on paper, with some margin."""
+        pad = 18
+        x, y, width, height = -pad, top - pad, self.width + 2 * pad, height - top + 2 * pad
+        paper = f'<rect class="paper" x="{x}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+        head = f'viewBox="{x} {y:g} {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+        return self._element(head, "chart", title, told, f"<style>{style}</style>{paper}") + "\n"
+
+    def _element(self, head: str, name: str, title: str, told: str, inside: str = "") -> str:
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" role="img" '
-            f'viewBox="0 0 {self.width:g} {height:g}" aria-labelledby="{name}-t {name}-d">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" {head} role="img" '
+            f'aria-labelledby="{name}-t {name}-d">'
             f'<title id="{name}-t">{clean(title)}</title><desc id="{name}-d">{clean(told)}</desc>'
-            f"{''.join(self.parts)}</svg>"
+            f"{inside}{''.join(self.parts)}</svg>"
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from headrace.insight.kit.charts import Axis, Bar, Words, bars, curve
 from headrace.insight.kit.figure import Chart, Rows
 from headrace.insight.kit.svg import Drawing, Scale, finite
 from headrace.insight.report.wording import RESOURCES, duration, number, percent, swept
@@ -112,29 +113,18 @@ def stages(report: Results) -> Chart | str:
     if not found:
         return _NO_STAGES
     total = sum(stage.seconds for stage in found)
-    longest = max(stage.seconds for stage in found)
+    heaviest = max(found, key=lambda stage: stage.seconds)
+    longest = heaviest.seconds
     shown = found if len(found) <= _MOST else sorted(found, key=lambda s: -s.seconds)[:_MOST]
 
-    def draw(width: float) -> tuple[Drawing, float]:
-        rows = Rows(width, 0)
-        scale = Scale(0, longest * 1.02, rows.left, rows.right)
-        bottom = rows.bottom(len(shown))
-        rows.drawing.axis_below(scale, 2, bottom, _milliseconds(longest), _unit(longest))
-        for place, stage in enumerate(shown):
-            kind = "data" if stage.seconds == longest else "mute"
-            y = rows.middle(place)
-            end = max(scale(stage.seconds), rows.left + 1)
-            rows.drawing.rect(kind, rows.left, y - 8, end - rows.left, 16)
-            text = f"{duration(stage.seconds)}, {percent(stage.seconds / total)}"
-            rows.tell(place, stage.name, text, "strong" if kind == "data" else "")
-        return rows.finish(), bottom + 36
+    def bar(name: str, seconds: float) -> Bar:
+        text = f"{duration(seconds)}, {percent(seconds / total)}"
+        return Bar(name, seconds, text, "data" if seconds == longest else "mute")
 
-    heaviest = max(found, key=lambda stage: stage.seconds)
-    return Chart(
+    words = Words(
         "A record's way through the loader, on one thread",
         f"A record takes {duration(total)}; {heaviest.name} takes most of it, "
-        f"{percent(heaviest.seconds / total)}.",
-        draw,
+        f"{percent(longest / total)}.",
         ("stage", "time for a record", "share", "keeps busy"),
         [
             (s.name, duration(s.seconds), percent(s.seconds / total),
@@ -142,6 +132,8 @@ def stages(report: Results) -> Chart | str:
             for s in found
         ],
     )  # fmt: skip
+    drawn = [bar(stage.name, stage.seconds) for stage in shown]
+    return bars(words, drawn, _milliseconds(longest), _unit(longest))
 
 
 def predictions(report: Results) -> Chart | str:
@@ -195,40 +187,27 @@ def threads(report: Results) -> Chart | str:
     found.sort(key=lambda point: point["workers"])
     counts = [point["workers"] for point in found]
     most = max(point.get("rate_high", point["rate"]) for point in found)
+    best = max(found, key=lambda point: point["rate"])
+    words = Words(
+        "The loader alone, with other numbers of threads or workers",
+        f"Most came with {best['workers']:g}: {number(best['rate'])} records a second. "
+        "Upright lines: from the slowest to the fastest of repeated measurements.",
+        ("threads or workers", "records/s", "first batch after"),
+        [(swept(p), number(p["rate"]), duration(p.get("start_s", float("nan")))) for p in measured],
+    )
 
-    def draw(width: float) -> tuple[Drawing, float]:
-        drawing, height = Drawing(width), 250.0
-        x = Scale(min(0, *counts), max(counts) * 1.02 or 1, 60, width - 16)
-        y = Scale(0, most * 1.12 or 1, height - 44, 24)
-        drawing.axis_left(y, 60, width - 16, _short)
-        for count in counts:
-            drawing.text(x(count), height - 44 + 18, f"{count:g}", "faint mid")
-        drawing.text(width - 16, height - 6, "threads or workers", "faint end")
-        drawing.text(0, 8, "records/s", "faint")
-        drawing.path("curve", [(x(p["workers"]), y(p["rate"])) for p in found])
+    def spreads(drawing: Drawing, x: Scale, y: Scale) -> None:
         for point in found:
             place = x(point["workers"])
             if "rate_low" in point and "rate_high" in point:
                 drawing.line("step-line", place, y(point["rate_low"]), place, y(point["rate_high"]))
             drawing.dot("step", place, y(point["rate"]), 4.5)
-        return drawing, height
 
-    best = max(found, key=lambda point: point["rate"])
-    return Chart(
-        "The loader alone, with other numbers of threads or workers",
-        f"Most came with {best['workers']:g}: {number(best['rate'])} records a second. "
-        "Upright lines: from the slowest to the fastest of repeated measurements.",
-        draw,
-        ("threads or workers", "records/s", "first batch after"),
-        [
-            (
-                swept(p),
-                number(p["rate"]),
-                duration(p.get("start_s", float("nan"))),
-            )
-            for p in measured
-        ],
+    across = Axis(
+        min(0, *counts), max(counts) * 1.02 or 1, "{:g}".format, "threads or workers", counts
     )
+    points = [(p["workers"], p["rate"]) for p in found]
+    return curve(words, points, across, Axis(0, most * 1.12 or 1, _short, "records/s"), spreads)
 
 
 def _times(factor: float) -> str:

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one HTML page that needs nothing else: no network, no font, no script.
-
-It reads as a report of a laboratory does: the outcome, then figure by figure what it stands on. A
-figure that could not be drawn leaves a sentence that says why. Whatever comes from the user's data
-is escaped.
-"""
+"""The doctor's report as a page."""
 
 from __future__ import annotations
 
@@ -13,10 +8,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.drawing.markup import clean, document
+from headrace.drawing.markup import clean
 from headrace.insight.kit import figure
 from headrace.insight.kit.figure import Chart
-from headrace.insight.kit.style import STYLE
+from headrace.insight.kit.page import Page
 from headrace.insight.report import charts, pictures, summary, text, time_charts
 from headrace.insight.report.wording import (
     HOST,
@@ -34,49 +29,24 @@ if TYPE_CHECKING:
 _NOTES = 100  # that are shown; the rest is counted
 
 
-def of(report: Results) -> str:
+def of(report: Results) -> Page:
     """The page. Equal reports give equal pages."""
-    body = _Body()
-    for title, parts in _SECTIONS:
-        body.section(title, [part(report) for part in parts])
-    footer = "<footer>Made by Headrace's doctor. This file holds everything that it shows.</footer>"
-    main = f"{_header(report)}{''.join(body.parts)}{footer}"
-    return document(f"Headrace doctor: {report.verdict}", STYLE, main)
-
-
-class _Body:
-    """Sections and figures, numbered as they come."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self._figures = self._sections = 0
-
-    def section(self, title: str, parts: list[Chart | str | None]) -> None:
-        """Charts are figures; text that is no markup is a sentence about what is missing."""
-        made = []
-        for part in parts:
-            if isinstance(part, Chart):
-                self._figures += 1
-                made.append(figure.html(part, self._figures))
-            elif part:
-                made.append(part if part[:1] == "<" else f'<p class="absent">{clean(part)}</p>')
-        if made:
-            self._sections += 1
-            name = f'<span class="no">{self._sections}</span>{clean(title)}'
-            self.parts.append(f"<section><h2>{name}</h2>{''.join(made)}</section>")
-
-
-def _header(report: Results) -> str:
-    """Whose examination it is, the five plain lines, and four figures."""
     first, *others = summary.lines(report)
     word, _, sentence = first.partition(": ")
-    kind = "bound" if report.input_bound else "" if report.verdict == "unsure" else "fine"
-    lines = "".join(f"<p>{clean(line)}</p>" for line in others)
-    return (
-        f'<header><p class="run"><span><b>Headrace doctor</b></span><span>{_when(report)}</span>'
-        f'</p><p class="verdict {kind}">{clean(word)}</p><h1>{clean(sentence)}</h1>'
-        f'<div class="plain">{lines}</div>{_key_figures(report)}</header>'
+    page = Page(
+        f"Headrace doctor: {report.verdict}",
+        "Headrace doctor",
+        _when(report),
+        sentence,
+        others,
+        _key_figures(report),
+        word,
+        "bound" if report.input_bound else "" if report.verdict == "unsure" else "fine",
+        "Made by Headrace's doctor. This file holds everything that it shows.",
     )
+    for title, parts in _SECTIONS:
+        page.section(title, [part(report) for part in parts])
+    return page
 
 
 def _when(report: Results) -> str:
@@ -91,7 +61,7 @@ def _when(report: Results) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC, {duration(report.seconds)}"
 
 
-def _key_figures(report: Results) -> str:
+def _key_figures(report: Results) -> list[tuple[str, str]]:
     rates, detail = report.rates, report.detail
     found: list[tuple[str, str]] = []
     if report.stall_share is not None:
@@ -102,8 +72,7 @@ def _key_figures(report: Results) -> str:
             found.append((number(rates[name]), told))
     if len(found) < 4 and detail is not None and math.isfinite(detail.noise):
         found.append((percent(detail.noise), "apart, repeated measurements"))
-    items = "".join(f"<div><dt>{clean(t)}</dt><dd>{clean(n)}</dd></div>" for n, t in found)
-    return f'<dl class="key">{items}</dl>' if items else ""
+    return found
 
 
 def _rates(report: Results) -> str | None:

@@ -26,7 +26,7 @@ class Report(Results):
         """
         from headrace.insight.report import page
 
-        write_whole(path, page.of(self))
+        write_whole(path, page.of(self).html())
 
     def trace(self, path: str | Path) -> None:
         """Writes when what happened, in Chrome's JSON, which ui.perfetto.dev opens.

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from headrace.insight.kit.charts import Axis, Words, curve
 from headrace.insight.kit.figure import Chart
 from headrace.insight.kit.svg import Drawing, Scale, finite
 from headrace.insight.measure.recording import Bin, Event, Recording
@@ -200,31 +201,23 @@ def memory(report: Results) -> Chart | str:
     bound = float(limit) if isinstance(limit, (int, float)) and limit < 3 * most else None
     last = max(at for at, _ in found)
 
-    def draw(width: float) -> tuple[Drawing, float]:
-        drawing, height = Drawing(width), 220.0
-        x, y = Scale(0, last or 1, 74, width - 16), Scale(
-            0, 1.12 * max(most, bound or 0), height - 44, 16)  # fmt: skip
-        drawing.axis_left(y, 74, width - 16, size)
-        for tick in x.ticks(max(2, int(width / 90))):
-            drawing.text(x(tick), height - 26, f"{tick:g}", "faint mid")
-        drawing.text(width - 16, height - 6, "seconds of the loop", "faint end")
+    def limit_line(drawing: Drawing, x: Scale, y: Scale) -> None:
         if bound is not None:
-            drawing.line("limit", 74, y(bound), width - 16, y(bound))
-            drawing.text(width - 18, y(bound) - 5, f"limit {size(bound)}", "end")
-        drawing.path("curve", [(x(at), y(value)) for at, value in found])
-        return drawing, height
+            drawing.line("limit", x.begin, y(bound), x.end, y(bound))
+            drawing.text(x.end - 2, y(bound) - 5, f"limit {size(bound)}", "end")
 
     told = f"At most {size(most)}, worker processes included."
     grown = report.vitals.memory_growth
     if grown is not None and finite(grown):
         told += f" Once it was warm it grew by {size(grown)} a step."
-    return Chart(
+    words = Words(
         "Memory while the loop ran",
         told,
-        draw,
         ("seconds", "resident"),
         [(f"{at:.1f}", size(value)) for at, value in found],
     )
+    across = Axis(0, last or 1, "{:g}".format, "seconds of the loop")
+    return curve(words, found, across, Axis(0, 1.12 * max(most, bound or 0), size), limit_line)
 
 
 def _unit_of(seconds: float) -> tuple[str, float]:
