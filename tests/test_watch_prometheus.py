@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -14,12 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.insight.live import exposition
+from headrace.errors import all_codes
 from headrace.insight.live.histogram import SIZE, bucket_of
 
 import headrace as hr
 from headrace import transforms as T
 
+parser = pytest.importorskip("prometheus_client.parser")
+metrics = pytest.importorskip("headrace.insight.live.metrics")
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 QUIET: dict[str, Any] = {"every": None}
 
@@ -88,7 +91,6 @@ def test_the_figures_are_in_prometheus_format() -> None:
 
 
 def test_prometheus_own_parser_reads_them() -> None:
-    parser = pytest.importorskip("prometheus_client.parser")
     with hr.watch(Numbers(), name='"\\\n', **QUIET) as seen:
         list(seen)
         families = {f.name: f for f in parser.text_string_to_metric_families(seen.prometheus())}
@@ -102,12 +104,13 @@ def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
     durations = [1e-7, 1e-5, 1.1e-5, 0.002, 0.0021, 99.0, 100.0, 5000.0]
     for seconds in durations:
         counts[bucket_of(seconds)] += 1
-    text = exposition.render([exposition.histogram("x_seconds", "X.", {}, counts, 7.5)])
-    for suffix, label, value in parsed(text)["x_seconds"]:
-        if suffix == "_bucket":
-            bound = float(label.removeprefix('le="').rstrip('"'))
-            assert value == sum(seconds <= bound for seconds in durations), label
-    assert 'x_seconds_bucket{le="0.002"} 4' in text and "x_seconds_sum 7.5" in text
+    samples = metrics.durations("x_seconds", "X.", {}, counts, 7.5).samples
+    found = {s.labels["le"]: s.value for s in samples if s.name.endswith("_bucket")}
+    for label, value in found.items():
+        assert value == sum(seconds <= float(label) for seconds in durations), label
+    assert found["0.002"] == 4 and ("headrace_x_seconds_sum", 7.5) in [
+        (s.name, s.value) for s in samples
+    ]
 
 
 def fetch(port: int, path: str = "/metrics") -> tuple[int, str, str]:
@@ -166,6 +169,23 @@ def test_slow_clients_hinder_nobody_and_are_not_waited_for() -> None:
     assert not [t for t in threading.enumerate() if t.name.startswith("headrace")]
     for client in slow + many:
         client.close()
+
+
+@pytest.mark.parametrize("options", [{}, {"port": 0}])
+def test_without_prometheus_client_the_error_names_the_package(
+    options: dict[str, Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.delitem(sys.modules, "headrace.insight.live.metrics", raising=False)
+    assert "HR0915" in all_codes()
+    loader = Numbers()
+    with (
+        pytest.raises(hr.UnsupportedError, match="pip install prometheus-client"),
+        hr.watch(loader, **options, **QUIET) as seen,
+    ):
+        assert len(list(seen)) == 5 and seen.stats()["batches"] == 5
+        seen.prometheus()
+    assert type(loader) is Numbers
 
 
 def test_a_port_that_is_taken_is_an_error_with_a_way_out(monkeypatch: Any) -> None:

@@ -173,8 +173,10 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 def all_codes() -> dict[str, dict[str, str]]:
     """Every error code by its id: the engine's, and those of modules that nobody has needed yet."""
-    # These declare none; libheadrace is the engine's library, which looks like a module.
-    silent = tuple(f"headrace.{name}" for name in ("cli", "drawing", "insight.demo", "libheadrace"))
+    # These declare none; libheadrace is the engine's library, which looks like a module, and
+    # insight.live.metrics needs an extra.
+    none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace")
+    silent = tuple(f"headrace.{name}" for name in none)
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):
         if not module.name.startswith(silent):
             importlib.import_module(module.name)

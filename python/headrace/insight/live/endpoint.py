@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small HTTP server on a thread of its own: /metrics for Prometheus, a line at /.
 
-A client has two seconds to say what is wanted, in at most 8 KiB; a few may do so at a time,
-and the rest is turned away. What goes wrong there never reaches the training loop.
+A client that says nothing for two seconds is left alone; what
+goes wrong there never reaches the training loop.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
 import socket
+import socketserver
 import threading
-import time
 import weakref
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from headrace import arguments
 from headrace.errors import declare
-from headrace.insight.live.exposition import CONTENT_TYPE
 
 BAD_PORT = declare(
     "HR0911",
@@ -33,9 +31,7 @@ BAD_PORT = declare(
     "machine, port=9400 + local_rank gives each its own.",
 )
 
-_SECONDS = 2.0  # that a client has, in all
-_LONGEST = 8 << 10  # bytes of a request
-_AT_ONCE = 8  # connections
+_SECONDS = 2.0  # that a client may say nothing
 
 
 class Endpoint:
@@ -60,7 +56,7 @@ class Endpoint:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread, and the connections that are left."""
+        """Ends the thread; a request under way may still be answered."""
         _open.discard(self)
         self._server.stop()
         if self._thread.is_alive():
@@ -97,103 +93,59 @@ def _refusal(host: str, port: int, error: Exception) -> Exception:
     return BAD_PORT.error(f"{host}:{port}: {why}", hint=hint)
 
 
-class _Server(HTTPServer):
-    address_family = socket.AF_INET
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
 
     def __init__(
         self, host: str, port: int, metrics: Callable[[], str], line: Callable[[], str]
     ) -> None:
         self.metrics, self.line = metrics, line
-        self._stopped = False
-        self._room = threading.BoundedSemaphore(_AT_ONCE)
-        self._lock = threading.Lock()
-        self._under_way: dict[threading.Thread, socket.socket] = {}
+        self.stopped = False
         if ":" in host:
             self.address_family = socket.AF_INET6
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
         """Without HTTPServer's question to the name service, which may take long."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
+        socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.socket.getsockname()[:2]
 
     def serve(self) -> None:
         """Until ``stop``. It sleeps until somebody connects, where serve_forever wakes by the clock
         and asks for the GIL each time."""
-        while not self._stopped:
-            try:
-                request, address = self.socket.accept()
-            except OSError:
-                time.sleep(0 if self._stopped else 0.1)  # too many files are open, say
-                continue
-            self.process_request(request, address)
+        while not self.stopped:
+            self.handle_request()
 
     def stop(self) -> None:
-        self._stopped = True
+        self.stopped = True
         with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        thread = threading.Thread(
-            target=self._answer, args=(request, client_address), name="headrace-client", daemon=True
-        )
-        with self._lock:
-            self._under_way[thread] = request
-        thread.start()
-
-    def _answer(self, request: Any, client_address: Any) -> None:
-        try:
-            with contextlib.suppress(Exception):  # a client that is gone, or never was one
-                self.finish_request(request, client_address)
-            self.shutdown_request(request)
-        finally:
-            with self._lock:
-                self._under_way.pop(threading.current_thread(), None)
-            self._room.release()
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes it
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a client's trouble is none of the run's."""
-
-    def server_close(self) -> None:
-        super().server_close()
-        with self._lock:
-            left = dict(self._under_way)
-        for thread, client in left.items():
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)  # wakes whoever reads from it
-            thread.join()
+        """Says nothing: a client's trouble is not the run's."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
+    timeout = _SECONDS
     server_version = "headrace"
     sys_version = ""
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile = io.BytesIO(_head_of(self.connection))
-        self.connection.settimeout(_SECONDS)
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            self._send(self.server.metrics(), CONTENT_TYPE)
+            self._send(self.server.metrics(), "; version=0.0.4")
         elif path == "/":
-            self._send(self.server.line() + "\n", "text/plain; charset=utf-8")
+            self._send(self.server.line() + "\n")
         else:
             self.send_error(404)
 
     do_HEAD = do_GET
 
-    def _send(self, text: str, kind: str) -> None:
+    def _send(self, text: str, kind: str = "") -> None:
         body = text.encode()
         self.send_response(200)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", f"text/plain{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
@@ -201,18 +153,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is logged: the terminal belongs to the run."""
-
-
-def _head_of(client: socket.socket) -> bytes:
-    """A request up to its empty line, or as much as came within the time and the size allowed."""
-    head, until = b"", time.monotonic() + _SECONDS
-    while b"\r\n\r\n" not in head and b"\n\n" not in head and len(head) < _LONGEST:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        client.settimeout(left)
-        part = client.recv(_LONGEST - len(head))
-        if not part:
-            break
-        head += part
-    return head

@@ -1,77 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Prometheus is told about a watched loop: names in base units, one label for the loader."""
+"""What Prometheus is told about a watched loop: names in base units, one label for the loader.
+
+Imported only where the figures are asked for: the text is that of prometheus_client, an extra.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.insight.live.exposition import Family, Sample, histogram
-from headrace.insight.live.window import Snapshot
-from headrace.insight.measure.process_sampler import Reading
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 
+from headrace.insight.live.histogram import BOUNDS, ROUND
+from headrace.insight.live.window import Moment
 
-def families(
-    name: str,
-    now: Snapshot,
-    recent: Snapshot,
-    reading: Reading,
-    stalls: int,
-    loader: Mapping[str, Any],
-) -> list[Family]:
-    """``now``: since the watch began; ``recent``: of the last window; ``loader``: its stats()."""
-    label = {"loader": name}
-    figures = now.figures
-
-    def one(metric: str, kind: str, text: str, value: float | None) -> Family:
-        samples = [] if value is None else [Sample(label, value)]
-        return Family(f"headrace_{metric}", kind, text, samples)
-
-    return [
-        one("batches_total", "counter", "Batches that the loop took.", figures.batches),
-        one("records_total", "counter", "Records in these batches.", figures.records),
-        one("epochs_total", "counter", "Epochs that came to their end.", figures.epochs),
-        histogram("headrace_wait_seconds", "Seconds that the loop waited for a batch.", label,
-                  figures.waits, figures.wait_sum),
-        histogram("headrace_step_seconds", "Seconds between a batch and the wish for the next.",
-                  label, figures.steps, figures.step_sum),
-        one("waiting_seconds", "gauge", "Seconds that the present wait has lasted.",
-            figures.waiting),
-        one("first_batch_seconds", "gauge", "Seconds until the first batch came.",
-            figures.first_batch),
-        one("recent_wait_ratio", "gauge", "Share of the recent loop's time spent waiting, 0 to 1.",
-            recent.figures.wait_share),
-        one("stalls_total", "counter", "How often the input began to stall.", stalls),
-        one("gil_held_ratio", "gauge", "Share of recent time in which Python's GIL was held.",
-            recent.gil_share),
-        one("resident_memory_bytes", "gauge", "Resident memory of the process.",
-            reading.resident_bytes),
-        one("workers_resident_memory_bytes", "gauge", "Resident memory of processes it started.",
-            reading.child_bytes),
-        one("cpu_seconds_total", "counter", "CPU seconds of the process since it began.",
-            reading.cpu_seconds),
-        *_of_loader(label, loader),
-    ]  # fmt: skip
+# Bounds that Prometheus is told of: 10, 20 and 50 us, and so on to 100 s.
+_TOLD = [i for i, bound in enumerate(BOUNDS) if i in ROUND and 1e-5 <= bound <= 100]
+# What a Headrace loader counts itself: its stats(), the metric, and what it means.
+_OF_LOADER = (
+    ("bad_records", "loader_bad_records_total", "Records that were bad."),
+    ("copies", "loader_copies_total", "Batches for which memory had to be made."),
+    ("threads", "loader_threads", "Threads of the loader."),
+    ("memory_used", "loader_memory_bytes", "Bytes that the engine holds."),
+    ("memory_limit", "loader_memory_limit_bytes", "Bytes that it may hold."),
+)
 
 
-def _of_loader(label: Mapping[str, str], stats: Mapping[str, Any]) -> list[Family]:
-    """What a Headrace loader counts itself; nothing for others."""
-    known = (
-        ("bad_records", "loader_bad_records_total", "counter", "Records that were bad."),
-        ("copies", "loader_copies_total", "counter", "Batches for which memory had to be made."),
-        ("threads", "loader_threads", "gauge", "Threads of the loader."),
-        ("memory_used", "loader_memory_bytes", "gauge", "Bytes that the engine holds."),
-        ("memory_limit", "loader_memory_limit_bytes", "gauge", "Bytes that it may hold."),
-    )
-    found = [
-        Family(f"headrace_{metric}", kind, text, [Sample(label, float(stats[key]))])
-        for key, metric, kind, text in known
-        if key in stats
-    ]
-    stages = [
-        Sample({**label, "stage": stage}, float(seconds))
-        for stage, seconds in stats.get("stages", {}).items()
-        if stage != "wait"
-    ]
-    text = "Seconds that the loader's threads spent in each stage."
-    return [*found, Family("headrace_loader_stage_seconds_total", "counter", text, stages)]
+def text_of(moment: Moment) -> str:
+    """In the text format 0.0.4."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(moment))
+    return generate_latest(registry).decode()
+
+
+class _Collector:
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+
+    def collect(self) -> Iterator[Metric]:
+        moment = self._moment
+        label, figures, recent = {"loader": moment.name}, moment.now.figures, moment.recent
+        reading, stats = moment.reading, moment.loader
+        plain: list[tuple[str, str, float | None]] = [
+            ("batches_total", "Batches that the loop took.", figures.batches),
+            ("records_total", "Records in these batches.", figures.records),
+            ("epochs_total", "Epochs that came to their end.", figures.epochs),
+            ("waiting_seconds", "Seconds that the present wait has lasted.", figures.waiting),
+            ("first_batch_seconds", "Seconds until the first batch came.", figures.first_batch),
+            ("recent_wait_ratio", "Share of the recent loop's time spent waiting, 0 to 1.",
+             recent.figures.wait_share),
+            ("stalls_total", "How often the input began to stall.", moment.stalls),
+            ("gil_held_ratio", "Share of recent time in which Python's GIL was held.",
+             recent.gil_share),
+            ("resident_memory_bytes", "Resident memory of the process.", reading.resident_bytes),
+            ("workers_resident_memory_bytes", "Resident memory of processes it started.",
+             reading.child_bytes),
+            ("cpu_seconds_total", "CPU seconds of the process since it began.",
+             reading.cpu_seconds),
+            *((metric, text, stats.get(key)) for key, metric, text in _OF_LOADER),
+        ]  # fmt: skip
+        for name, text, value in plain:
+            if value is not None:
+                yield family(name, text, [(label, value)])
+        yield durations("wait_seconds", "Seconds that the loop waited for a batch.", label,
+                        figures.waits, figures.wait_sum)  # fmt: skip
+        yield durations("step_seconds", "Seconds between a batch and the wish for the next.", label,
+                        figures.steps, figures.step_sum)  # fmt: skip
+        stages = stats.get("stages", {}).items()
+        parts = [({**label, "stage": name}, spent) for name, spent in stages if name != "wait"]
+        if parts:
+            text = "Seconds that the loader's threads spent in each stage."
+            yield family("loader_stage_seconds_total", text, parts)
+
+
+def family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Metric:
+    """A counter where the name ends in _total, else a gauge; all samples have the same labels."""
+    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+    found = kind(f"headrace_{name}", text, labels=list(samples[0][0]))
+    for labels, value in samples:
+        found.add_metric(list(labels.values()), float(value))
+    return found
+
+
+def durations(
+    name: str, text: str, label: Mapping[str, str], counts: Sequence[int], total: float
+) -> HistogramMetricFamily:
+    """Durations of the watch's buckets, in those that Prometheus is told of."""
+    buckets, done = [], 0
+    for bound in _TOLD:
+        done = bound + 1
+        buckets.append((f"{BOUNDS[bound]:g}", float(sum(counts[:done]))))
+    buckets.append(("+Inf", float(sum(counts))))
+    found = HistogramMetricFamily(f"headrace_{name}", text, labels=list(label))
+    found.add_metric(list(label.values()), buckets, total)
+    return found

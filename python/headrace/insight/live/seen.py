@@ -6,19 +6,17 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace import arguments
 from headrace.delivery.prefetch import Prefetch
 from headrace.errors import declare, warn
 from headrace.insight.live import stalls, tap
-from headrace.insight.live.exposition import render
 from headrace.insight.live.histogram import spread
 from headrace.insight.live.meter import Figures, Meter
-from headrace.insight.live.metrics import families
 from headrace.insight.live.status import Writer, line
-from headrace.insight.live.window import Recent, Snapshot, counters_of
+from headrace.insight.live.window import Moment, Recent, Snapshot, counters_of
 from headrace.insight.measure.process_sampler import ProcessSampler, Reading, Thinned, growth
 from headrace.loader import Loader
 from headrace.loader.iteration import live
@@ -50,6 +48,14 @@ OF_THIS_PROCESS = declare(
     "a watch in another process",
     "A watch has a thread and belongs to the process that made it. It cannot be pickled or copied; "
     "give the figures of seen.stats(), which are plain values.",
+)
+NO_CLIENT = declare(
+    "HR0915",
+    "unsupported",
+    "no Prometheus client",
+    "The figures of hr.watch are written for Prometheus by its own client, which Headrace does not "
+    "bring: `pip install prometheus-client`, or the extra `headrace[watch]`. seen.stats() has the "
+    "same figures without it.",
 )
 
 _TICK = 1.0  # seconds between looks at the process and the loop
@@ -86,6 +92,7 @@ class Watch:
         self._tapped = self._entered = self._failed = False
         self._counted: Mapping[str, Any] = {}
         self._final: dict[str, Any] | None = None
+        self._last_moment: Moment | None = None
 
     # The context.
 
@@ -95,6 +102,7 @@ class Watch:
         if self._address is not None:
             from headrace.insight.live.endpoint import Endpoint
 
+            _text_of()  # before the loop begins
             self._endpoint = Endpoint(*self._address, self.prometheus, self.status)
         self._sampler = ProcessSampler(_TICK, _ASK_EVERY, self._tick)
         self._memory: Thinned[tuple[int, int]] = Thinned(_MOMENTS)
@@ -123,7 +131,7 @@ class Watch:
             return  # a forked child has none of the threads
         assert self._sampler is not None
         self._sampler.__exit__()
-        self._last_text = self.prometheus(), self.status()
+        self._last_line, self._last_moment = self.status(), self._moment()
         self._final = self.stats()
         if self._endpoint is not None:
             self._endpoint.close()
@@ -200,22 +208,28 @@ class Watch:
     def status(self) -> str:
         """The line about the last window."""
         if self._final is not None:
-            return self._last_text[1]
+            return self._last_line
         self._require_open()
         recent = self._recent.until(self._snapshot())
         return line(recent.figures, self._last_beat().resident_bytes, self.name)
 
     def prometheus(self) -> str:
-        """The figures as Prometheus reads them, exposition format 0.0.4."""
-        if self._final is not None:
-            return self._last_text[0]
+        """The figures as Prometheus reads them, text format 0.0.4. Needs prometheus_client."""
+        self._require_open()
+        return _text_of()(self._moment())
+
+    def _moment(self) -> Moment:
+        """What Prometheus is told."""
+        if self._last_moment is not None:
+            return self._last_moment
         self._require_open()
         now = self._snapshot()
-        recent = self._recent.until(now)
-        count = self._stalls.count if self._stalls else 0
         name = self.name or type(tap.inner_loader(self.loader)).__name__
-        reading = self._last_beat()
-        return render(families(name, now.since(self._begin), recent, reading, count, self._counted))
+        stalled = self._stalls.count if self._stalls else 0
+        return Moment(
+            name, now.since(self._begin), self._recent.until(now), self._last_beat(), stalled,
+            self._counted,
+        )  # fmt: skip
 
     def _require_open(self) -> None:
         if not self._entered:
@@ -291,6 +305,14 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _text_of() -> Callable[[Moment], str]:
+    try:
+        from headrace.insight.live.metrics import text_of
+    except ImportError as error:
+        raise NO_CLIENT.error(str(error), hint="pip install prometheus-client") from error
+    return text_of
 
 
 def _loop(figures: Figures) -> dict[str, Any]:

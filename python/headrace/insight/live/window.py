@@ -7,10 +7,10 @@ import dataclasses
 from collections import deque
 from collections.abc import Mapping
 from operator import sub
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.insight.live.meter import Figures
-from headrace.insight.measure.process_sampler import Requests
+from headrace.insight.measure.process_sampler import Reading, Requests
 
 NONE = Requests(0.0, 0.0, 0.0)
 
@@ -35,6 +35,17 @@ class Snapshot:
     @property
     def gil_share(self) -> float | None:
         return self.requests.share[0] if self.requests.asked >= 10 else None
+
+
+class Moment(NamedTuple):
+    """Everything that is known of a watched loop, as of one moment."""
+
+    name: str
+    now: Snapshot  # since the watch began
+    recent: Snapshot  # of the last window
+    reading: Reading
+    stalls: int
+    loader: Mapping[str, Any]  # its stats()
 
 
 class Recent:
