@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/color/color_rows.h"
 
-#include <cstddef>
-
-#include "headrace/kernels/color/color_rows_levels.h"
 #include "headrace/kernels/color/planar_color.h"
-#include "headrace/kernels/dispatch.h"
 
 namespace headrace {
+namespace {
+
+// torchvision's constants, as float32 has them: from 8 bits to 0 to 1, and back to just below 256.
+constexpr float kUnit = static_cast<float>(1.0 / 255);
+constexpr float kBytes = static_cast<float>(255 + 1.0 - 1e-3);
+constexpr float kSixth = static_cast<float>(1.0 / 6);
+
+// Note [Sectors of the hue]: a sixth of the circle says for each channel whether it is the value v,
+// p = v (1 - s), q = v (1 - part) or t = v (1 - s + part). So each is v ((1 - s w) + part c) with w
+// and c of -1, 0 and 1 from a table, and nothing is rounded but what is rounded in these. A seventh
+// entry is for a hue that was rounded up to 1; the eighth is not used.
+struct HueSectors {
+  float of_saturation[8], of_part[8];
+};
+constexpr HueSectors kHueSectors[3] = {{{0, 0, 1, 1, 1, 0, 0, 0}, {0, -1, 0, 0, 1, 0, 0, 0}},
+                                       {{1, 0, 0, 0, 1, 1, 1, 0}, {1, 0, 0, -1, 0, 0, 1, 0}},
+                                       {{1, 1, 1, 0, 0, 0, 1, 0}, {0, 0, 1, 0, 0, -1, 0, 0}}};
+
+}  // namespace
+
+namespace scalar {
 namespace {
 
 void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
@@ -31,15 +50,15 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
   }
 }
 
-constexpr ColorRowKernels kScalar{luma_from_rgb, saturate, turn_hue};
-
-const ColorRowKernels& kernels() {
-  static const ByLevel<const ColorRowKernels*> by_level{
-      &kScalar, color_row_kernels_avx2(), color_row_kernels_avx512(), color_row_kernels_neon()};
-  return *by_level.in_force();
-}
-
 }  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_KERNEL "headrace/kernels/color/color_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
 
 Rgb turned_rgb(float r, float g, float b, float share) {
   const auto unit = [](float value) { return std::clamp(value, 0.0f, 1.0f); };
@@ -78,12 +97,12 @@ Rgb turned_rgb(float r, float g, float b, float share) {
 }
 
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
-  kernels().luma_from_rgb(rgb, count, gray);
+  HEADRACE_BY_LEVEL(luma_from_rgb)(rgb, count, gray);
 }
 
 void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]) {
-  kernels().saturate(rgb, count, factor, rest, out);
+  HEADRACE_BY_LEVEL(saturate)(rgb, count, factor, rest, out);
 }
 
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
@@ -100,7 +119,109 @@ void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const Pillo
 }
 
 void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
-  kernels().turn_hue(rgb, count, share, out);
+  HEADRACE_BY_LEVEL(turn_hue)(rgb, count, share, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+Floats luma_at(const uint8_t* const rgb[3], int i) {
+  const Floats red = Mul(LoadBytesAsFloats(rgb[0] + i), Set(kLumaRed));
+  const Floats two = MulAdd(LoadBytesAsFloats(rgb[1] + i), Set(kLumaGreen), red);
+  return MulAdd(LoadBytesAsFloats(rgb[2] + i), Set(kLumaBlue), two);
+}
+
+void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
+  for (int i = 0; i < count; i += 4 * kLanes) {
+    Ints luma[4];
+    for (int j = 0; j < 4; ++j) luma[j] = TruncToInts(luma_at(rgb, i + j * kLanes));
+    StoreClamped(gray + i, luma);
+  }
+}
+
+void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
+              uint8_t* const out[3]) {
+  const Floats own = Set(factor), other = Set(rest);
+  for (int i = 0; i < count; i += 4 * kLanes) {
+    Ints blended[3][4];
+    for (int j = 0; j < 4; ++j) {
+      const int at = i + j * kLanes;
+      const Floats gray = Floor(luma_at(rgb, at));
+      for (int c = 0; c < 3; ++c) {
+        const Floats value = MulAdd(gray, other, Mul(LoadBytesAsFloats(rgb[c] + at), own));
+        blended[c][j] = TruncToInts(Min(value, Set(255.0f)));  // which may be beyond 32 bits
+      }
+    }
+    for (int c = 0; c < 3; ++c) StoreClamped(out[c] + i, blended[c]);
+  }
+}
+
+// Of numbers between -1 and 2.
+Floats without_integer(Floats v) { return Sub(v, IfThenElseZero(Ge(v, Set(1.0f)), Set(1.0f))); }
+
+// Note [Three quotients by one division]: divisions of 16 lanes take the divider as long as all
+// else here takes (those of 8 do not, and are faster as they are). A product with the rounded
+// inverse, corrected by its exact remainder, is the rounded quotient (Markstein) for all numerators
+// and divisors that 8 bits can give, which Quotients.ByTheInverseAreTheRoundedOnes goes through.
+struct Quotients {
+  static constexpr bool kByInverse = kLanes == 16;
+  explicit Quotients(Floats by) : divisor(by), inverse(kByInverse ? Div(Set(1.0f), by) : by) {}
+  Floats of(Floats number) const {
+    if (!kByInverse) return Div(number, divisor);
+    const Floats near = Mul(number, inverse);
+    return MulAdd(NegMulAdd(near, divisor, number), inverse, near);
+  }
+
+  Floats divisor, inverse;
+};
+
+void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  const Floats one = Set(1.0f), to_unit = Set(kUnit), to_bytes = Set(kBytes);
+  Table8 of_saturation[3], of_part[3];
+  for (int c = 0; c < 3; ++c) {
+    of_saturation[c] = LoadTable8(kHueSectors[c].of_saturation);
+    of_part[c] = LoadTable8(kHueSectors[c].of_part);
+  }
+  for (int i = 0; i < count; i += 4 * kLanes) {
+    Ints turned[3][4];
+    for (int j = 0; j < 4; ++j) {
+      const int at = i + j * kLanes;
+      const Floats r = Mul(LoadBytesAsFloats(rgb[0] + at), to_unit);
+      const Floats g = Mul(LoadBytesAsFloats(rgb[1] + at), to_unit);
+      const Floats b = Mul(LoadBytesAsFloats(rgb[2] + at), to_unit);
+      const Floats most = Max(r, Max(g, b)), least = Min(r, Min(g, b));
+      const Floats range = Sub(most, least);
+      // Where it is 0 all that is divided is 0; and no other is as small.
+      const Quotients quotients(Max(range, Set(kUnit / 2)));
+      const Floats saturation = Div(range, Max(most, Set(kUnit / 2)));
+      const Floats from_r = quotients.of(Sub(most, r)), from_g = quotients.of(Sub(most, g)),
+                   from_b = quotients.of(Sub(most, b));
+      Floats hue = Sub(Add(from_g, Set(4.0f)), from_r);
+      hue = IfThenElse(Eq(most, g), Sub(Add(from_r, Set(2.0f)), from_b), hue);
+      hue = IfThenElse(Eq(most, r), Sub(from_b, from_g), hue);
+      hue = Add(Mul(hue, Set(kSixth)), one);
+      hue = without_integer(Add(without_integer(hue), Set(share)));
+      hue = Add(hue, IfThenElseZero(Lt(hue, Set(0.0f)), one));
+      const Floats sixths = Mul(hue, Set(6.0f));
+      const Ints sector = TruncToInts(sixths);
+      const Floats part = Mul(saturation, Sub(sixths, ToFloats(sector)));
+      for (int c = 0; c < 3; ++c) {  // Note [Sectors of the hue]
+        const Floats base = NegMulAdd(saturation, Lookup8(of_saturation[c], sector), one);
+        const Floats factor = MulAdd(part, Lookup8(of_part[c], sector), base);
+        turned[c][j] = TruncToInts(Mul(Mul(factor, most), to_bytes));
+      }
+    }
+    for (int c = 0; c < 3; ++c) StoreClamped(out[c] + i, turned[c]);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

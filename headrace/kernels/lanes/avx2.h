@@ -55,6 +55,8 @@ inline Floats Mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 inline Floats Div(Floats a, Floats b) { return _mm256_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+// c - a * b, rounded once
+inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
 // The second where one is NaN.
 inline Floats Min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
 inline Floats Max(Floats a, Floats b) { return _mm256_max_ps(a, b); }
@@ -65,6 +67,8 @@ inline Ints TruncToInts(Floats v) { return _mm256_cvttps_epi32(v); }
 using Mask = __m256i;
 inline Mask Eq(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
 inline Mask Lt(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
+inline Mask Eq(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+inline Mask Lt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 inline Mask Gt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
 inline Mask Ge(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
 inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
@@ -73,6 +77,13 @@ inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
 inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
   return _mm256_blendv_ps(otherwise, a, _mm256_castsi256_ps(where));
 }
+inline Floats IfThenElseZero(Mask where, Floats v) {
+  return _mm256_and_ps(_mm256_castsi256_ps(where), v);
+}
+// The entries of a table of eight at numbers from 0 to 7.
+using Table8 = Floats;
+inline Table8 LoadTable8(const float* from) { return Load(from); }
+inline Floats Lookup8(Table8 table, Ints at) { return _mm256_permutevar8x32_ps(table, at); }
 
 // Below 0 and above 255 they are cut to these: packing saturates.
 inline void StoreAsBytes(uint8_t* to, Ints v) {

@@ -55,6 +55,8 @@ inline Floats Mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 inline Floats Div(Floats a, Floats b) { return _mm512_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+// c - a * b, rounded once
+inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b, c); }
 // The second where one is NaN.
 inline Floats Min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
 inline Floats Max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
@@ -67,6 +69,8 @@ inline Ints TruncToInts(Floats v) { return _mm512_cvttps_epi32(v); }
 using Mask = __mmask16;
 inline Mask Eq(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
 inline Mask Lt(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
+inline Mask Eq(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+inline Mask Lt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 inline Mask Gt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 inline Mask Ge(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 inline Mask And(Mask a, Mask b) { return _kand_mask16(a, b); }
@@ -76,6 +80,11 @@ inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
 inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
   return _mm512_mask_mov_ps(otherwise, where, a);
 }
+inline Floats IfThenElseZero(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }
+// The entries of a table of eight at numbers from 0 to 7.
+using Table8 = Floats;
+inline Table8 LoadTable8(const float* from) { return _mm512_maskz_loadu_ps(0xff, from); }
+inline Floats Lookup8(Table8 table, Ints at) { return _mm512_permutexvar_ps(at, table); }
 
 inline void StoreAsBytes(uint8_t* to, Ints v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v));

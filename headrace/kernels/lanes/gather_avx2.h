@@ -15,9 +15,6 @@ namespace {
 inline Mask InRange(Ints v, int end) {
   return _mm256_cmpeq_epi32(_mm256_min_epu32(v, Set(end - 1)), v);
 }
-inline Floats IfThenElseZero(Mask where, Floats v) {
-  return _mm256_and_ps(_mm256_castsi256_ps(where), v);
-}
 inline Ints MaskedGatherOr(const uint32_t* from, Ints at, Mask where, Ints otherwise) {
   return _mm256_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
 }
@@ -90,8 +87,6 @@ inline void LoadPlanes(const uint8_t* const planes[], int channels, int64_t at, 
 inline Mask FirstN(int count) { return _mm256_cmpgt_epi32(Set(count), Iota()); }
 inline bool AnyTrue(Mask where) { return !_mm256_testz_si256(where, where); }
 inline Mask Without(Mask a, Mask b) { return _mm256_andnot_si256(b, a); }
-inline Mask Eq(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
-inline Mask Lt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 inline bool NoneIsNaN(Floats v) {
   return _mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_ORD_Q)) == 0xff;
 }

@@ -12,7 +12,6 @@ namespace {
 
 // From 0 up to it. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) { return _mm512_cmplt_epu32_mask(v, Set(end)); }
-inline Floats IfThenElseZero(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }
 inline Ints MaskedGatherOr(const uint32_t* from, Ints at, Mask where, Ints otherwise) {
   return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
 }
@@ -86,8 +85,6 @@ inline Mask FirstN(int count) {
 }
 inline bool AnyTrue(Mask where) { return where != 0; }
 inline Mask Without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
-inline Mask Eq(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
-inline Mask Lt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 inline bool NoneIsNaN(Floats v) { return _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q) == 0xffff; }
 inline Mask HasNoBits(Ints v, int bits) { return _mm512_testn_epi32_mask(v, Set(bits)); }
 inline Ints AndBits(Ints v, int bits) { return _mm512_and_si512(v, Set(bits)); }

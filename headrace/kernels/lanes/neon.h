@@ -58,6 +58,8 @@ inline Floats Mul(Floats a, Floats b) { return vmulq_f32(a, b); }
 inline Floats Div(Floats a, Floats b) { return vdivq_f32(a, b); }
 // a * b + c, rounded once
 inline Floats MulAdd(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
+// c - a * b, rounded once
+inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return vfmsq_f32(c, a, b); }
 // The second where one is NaN, which FMIN and FMAX would not give.
 inline Floats Min(Floats a, Floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 inline Floats Max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
@@ -68,6 +70,8 @@ inline Ints TruncToInts(Floats v) { return vcvtq_s32_f32(v); }
 using Mask = uint32x4_t;
 inline Mask Eq(Ints a, Ints b) { return vceqq_s32(a, b); }
 inline Mask Lt(Ints a, Ints b) { return vcltq_s32(a, b); }
+inline Mask Eq(Floats a, Floats b) { return vceqq_f32(a, b); }
+inline Mask Lt(Floats a, Floats b) { return vcltq_f32(a, b); }
 inline Mask Gt(Floats a, Floats b) { return vcgtq_f32(a, b); }
 inline Mask Ge(Floats a, Floats b) { return vcgeq_f32(a, b); }
 inline Mask And(Mask a, Mask b) { return vandq_u32(a, b); }
@@ -76,6 +80,19 @@ inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
 }
 inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
   return vbslq_f32(where, a, otherwise);
+}
+inline Floats IfThenElseZero(Mask where, Floats v) {
+  return vreinterpretq_f32_u32(vandq_u32(where, vreinterpretq_u32_f32(v)));
+}
+// The entries of a table of eight at numbers from 0 to 7.
+using Table8 = uint8x16x2_t;
+inline Table8 LoadTable8(const float* from) {
+  return {{vreinterpretq_u8_f32(Load(from)), vreinterpretq_u8_f32(Load(from + 4))}};
+}
+inline Floats Lookup8(const Table8& table, Ints at) {
+  const uint32x4_t first = vmulq_n_u32(vreinterpretq_u32_s32(at), 0x04040404);
+  const uint8x16_t bytes = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
+  return vreinterpretq_f32_u8(vqtbl2q_u8(table, bytes));
 }
 
 // Below 0 and above 255 they are cut to these: narrowing saturates.
