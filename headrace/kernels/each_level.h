@@ -25,8 +25,10 @@
 #include <cstdint>
 #include <cstring>
 
-// A kernel whose scalar level is not written in lanes has it in namespace headrace::scalar before
-// this header, and says so.
+// What a kernel may say before this header:
+// HEADRACE_OWN_SCALAR  its scalar level is not written in lanes, and stands before this header, in
+//                      namespace headrace::scalar;
+// HEADRACE_NO_NEON     it needs lanes that neon.h has not, so its scalar level runs there.
 #ifndef HEADRACE_OWN_SCALAR
 #define HEADRACE_LEVEL scalar
 #define HEADRACE_LANES "headrace/kernels/lanes/scalar.h"
@@ -47,15 +49,15 @@ HEADRACE_TARGET_END;
 
 #define HEADRACE_LEVEL avx512
 #define HEADRACE_LANES "headrace/kernels/lanes/avx512.h"
-HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
+HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl");
 #include HEADRACE_KERNEL
 HEADRACE_TARGET_END;
 #undef HEADRACE_LANES
 #undef HEADRACE_LEVEL
 
-#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, avx2::__VA_ARGS__, avx512::__VA_ARGS__
+#define HEADRACE_LEVELS_OF(...) &scalar::__VA_ARGS__, &avx2::__VA_ARGS__, &avx512::__VA_ARGS__
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(HEADRACE_NO_NEON)
 
 #define HEADRACE_LEVEL neon
 #define HEADRACE_LANES "headrace/kernels/lanes/neon.h"
@@ -63,15 +65,16 @@ HEADRACE_TARGET_END;
 #undef HEADRACE_LANES
 #undef HEADRACE_LEVEL
 
-#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, nullptr, nullptr, neon::__VA_ARGS__
+#define HEADRACE_LEVELS_OF(...) &scalar::__VA_ARGS__, nullptr, nullptr, &neon::__VA_ARGS__
 
 #else
 
-#define HEADRACE_LEVELS_OF(...) scalar::__VA_ARGS__, nullptr, nullptr
+#define HEADRACE_LEVELS_OF(...) &scalar::__VA_ARGS__, nullptr, nullptr
 
 #endif
 
-// The function of this name (a template's arguments included) of the level in force.
+// A pointer to the function of this name (a template's arguments included), or the constant, of the
+// level in force.
 #define HEADRACE_BY_LEVEL(...)                                                                     \
   [] {                                                                                             \
     static constexpr ByLevel<decltype(&scalar::__VA_ARGS__)> kOf{HEADRACE_LEVELS_OF(__VA_ARGS__)}; \

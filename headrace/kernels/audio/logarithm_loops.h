@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms, roots and bounds of rows of floats, in lanes. Included by frame_kernels_loops.h,
-// between the target pragmas of a level. Internal to kernels/.
-#pragma once
-
-#include <limits>
-
-#include "headrace/kernels/audio/frame_kernels_levels.h"
+// Logarithms, roots and bounds of rows of floats, in lanes. Included by frame_kernels.cc at each
+// level, so it has no guard. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a transform (real_fft.h) in lanes. Included by frame_kernels_loops.h, between the
-// target pragmas of a level: no product is fused with a sum, so all levels give the same bits.
-// Internal to kernels/.
-#pragma once
-
-#include "headrace/kernels/audio/frame_kernels_levels.h"
+// The passes of a transform (real_fft.h) in lanes: no product is fused with a sum, so all levels
+// give the same bits. Included by frame_kernels.cc at each level, so it has no guard. Internal to
+// kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {

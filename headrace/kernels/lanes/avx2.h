@@ -123,6 +123,31 @@ inline Floats FromBits(Ints v) { return _mm256_castsi256_ps(v); }
 inline Floats Sqrt(Floats v) { return _mm256_sqrt_ps(v); }
 inline void Store(uint32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
 
+// Within each half, the element j of vector i is exchanged with element i of vector j.
+inline void transpose_quarters(Floats (&v)[4]) {
+  const Floats low01 = _mm256_unpacklo_ps(v[0], v[1]), high01 = _mm256_unpackhi_ps(v[0], v[1]);
+  const Floats low23 = _mm256_unpacklo_ps(v[2], v[3]), high23 = _mm256_unpackhi_ps(v[2], v[3]);
+  v[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+  v[1] = _mm256_shuffle_ps(low01, low23, 0xEE);
+  v[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+  v[3] = _mm256_shuffle_ps(high01, high23, 0xEE);
+}
+// Four numbers of each row, one row a lane: v[k] has the k-th of all.
+inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
+  for (int i = 0; i < 4; ++i) {
+    const __m128 low = _mm_loadu_ps(from + i * hop), high = _mm_loadu_ps(from + (i + 4) * hop);
+    v[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+  }
+  transpose_quarters(v);
+}
+inline void StoreTransposed(Floats (&v)[4], int64_t hop, float* to) {
+  transpose_quarters(v);
+  for (int i = 0; i < 4; ++i) {
+    _mm_storeu_ps(to + i * hop, _mm256_castps256_ps128(v[i]));
+    _mm_storeu_ps(to + (i + 4) * hop, _mm256_extractf128_ps(v[i], 1));
+  }
+}
+
 using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
 constexpr int kByteLanes = 32;
 

@@ -129,6 +129,24 @@ inline Floats FromBits(Ints v) { return vreinterpretq_f32_s32(v); }
 inline Floats Sqrt(Floats v) { return vsqrtq_f32(v); }
 inline void Store(uint32_t* to, Ints v) { vst1q_u32(to, vreinterpretq_u32_s32(v)); }
 
+inline void transpose_quarters(Floats (&v)[4]) {
+  const float32x4_t even01 = vtrn1q_f32(v[0], v[1]), odd01 = vtrn2q_f32(v[0], v[1]);
+  const float32x4_t even23 = vtrn1q_f32(v[2], v[3]), odd23 = vtrn2q_f32(v[2], v[3]);
+  v[0] = vcombine_f32(vget_low_f32(even01), vget_low_f32(even23));
+  v[1] = vcombine_f32(vget_low_f32(odd01), vget_low_f32(odd23));
+  v[2] = vcombine_f32(vget_high_f32(even01), vget_high_f32(even23));
+  v[3] = vcombine_f32(vget_high_f32(odd01), vget_high_f32(odd23));
+}
+// Four numbers of each row, one row a lane: v[k] has the k-th of all.
+inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
+  for (int i = 0; i < 4; ++i) v[i] = Load(from + i * hop);
+  transpose_quarters(v);
+}
+inline void StoreTransposed(Floats (&v)[4], int64_t hop, float* to) {
+  transpose_quarters(v);
+  for (int i = 0; i < 4; ++i) Store(to + i * hop, v[i]);
+}
+
 using Words = uint8x16_t;  // whatever the lanes are: bytes, words or numbers of 32 bits
 constexpr int kByteLanes = 16;
 

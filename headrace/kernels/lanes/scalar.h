@@ -92,6 +92,10 @@ inline Ints BitsOf(Floats v) { return std::bit_cast<Ints>(v); }
 inline Floats FromBits(Ints v) { return std::bit_cast<Floats>(v); }
 inline Floats Sqrt(Floats v) { return std::sqrt(v); }
 
+// One number of a row.
+inline void LoadTransposed(const float* from, int64_t, Floats (&v)[1]) { v[0] = *from; }
+inline void StoreTransposed(const Floats (&v)[1], int64_t, float* to) { *to = v[0]; }
+
 using Words = uint8_t;  // one byte
 constexpr int kByteLanes = 1;
 
