@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pillow's bilinear warps in lanes, which are doubles cut off. Included by each level's file after
-// its lanes, between its target pragmas. Internal to kernels/.
+// Warps as Pillow has them, which are doubles cut off.
 //
 // Note [Blending in floats]: what is cut off only shows whether it has reached a whole number. So
 // values are computed in float32, and where one comes closer to a whole number than float32 can
@@ -8,16 +7,171 @@
 // 2^-21 each, which is 2.4e-4 of a value (of 255, along both axes), and three fused operations add
 // less than 1e-4; kDoubtful leaves 4.8e-4. Where the four pixels are one value it is exact, unless
 // the place is so close to other pixels that they may be the right ones.
-#pragma once
+#ifndef HEADRACE_LEVEL
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
-#include "headrace/kernels/warps/warp_rows_levels.h"
+#include "headrace/kernels/warps/warp_rows.h"
+
+namespace headrace {
+namespace scalar {
+namespace {
+
+uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) & 0xff; }
+
+// What lies outside for sure is not converted: an integer may not hold it.
+bool within(double x, double y, int width, int height) {
+  return x >= 0 && x < width && y >= 0 && y < height;
+}
+
+// A pixel of Pillow's filters: the four or sixteen pixels about a place, those beyond the edge
+// being the edge's.
+struct Neighbours {
+  const PixelWords& source;
+  int x, y;
+
+  double at(int dx, int dy, int channel) const {
+    const int column = std::clamp(x + dx, 0, source.width - 1);
+    const int row = std::clamp(y + dy, 0, source.height - 1);
+    return byte_of(source.pixels[ptrdiff_t{row} * source.stride + column], channel);
+  }
+};
+
+double cubic(double v1, double v2, double v3, double v4, double d) {
+  const double p2 = -v1 + v3, p3 = 2 * (v1 - v2) + v3 - v4, p4 = -v1 + v2 - v3 + v4;
+  return v2 + d * (p2 + d * (p3 + d * p4));
+}
+
+// `value(neighbours, dx, dy, channel)` of each place inside; a double from 0 to 255.
+template <class Value>
+void as_pillow(const PixelWords& source, const double* x, const double* y, int count, uint32_t fill,
+               int channels, uint8_t* const out[], const Value& value) {
+  for (int i = 0; i < count; ++i) {
+    if (!within(x[i], y[i], source.width, source.height)) {
+      for (int c = 0; c < channels; ++c) out[c][i] = static_cast<uint8_t>(byte_of(fill, c));
+      continue;
+    }
+    const double px = x[i] - 0.5, py = y[i] - 0.5;
+    const double left = std::floor(px), top = std::floor(py);
+    const Neighbours near{source, static_cast<int>(left), static_cast<int>(top)};
+    for (int c = 0; c < channels; ++c) {
+      out[c][i] = static_cast<uint8_t>(value(near, px - left, py - top, c));
+    }
+  }
+}
+
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y) {
+  const double* const a = coefficients;
+  const double at_y = row + 0.5;
+  for (int i = 0; i < count; ++i) {
+    const double at_x = first + i + 0.5;
+    x[i] = a[0] * at_x + a[1] * at_y + a[2];
+    y[i] = a[3] * at_x + a[4] * at_y + a[5];
+    if (!divides) continue;
+    const double by = a[6] * at_x + a[7] * at_y + 1;
+    x[i] /= by;
+    y[i] /= by;
+  }
+}
+
+void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                        uint32_t fill, int channels, uint8_t* const out[]) {
+  as_pillow(source, x, y, count, fill, channels, out,
+            [](const Neighbours& near, double dx, double dy, int c) {
+              const auto along = [&](int row) {
+                const double a = near.at(0, row, c);
+                return a + (near.at(1, row, c) - a) * dx;
+              };
+              const double above = along(0), below = along(1);
+              return above + (below - above) * dy;
+            });
+}
+
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]) {
+  constexpr int kPart = 64;
+  double x[kPart], y[kPart];
+  for (int begin = 0; begin < count; begin += kPart) {
+    const int part = std::min(kPart, count - begin);
+    uint8_t* to[4] = {};
+    for (int c = 0; c < channels; ++c) to[c] = out[c] + begin;
+    pillow_places(coefficients, false, first + begin, row, part, x, y);
+    scalar::bilinear_as_pillow(source, x, y, part, fill, channels, to);
+  }
+}
+
+}  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/warps/pillow_warp_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
+
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y) {
+  HEADRACE_BY_LEVEL(pillow_places)(coefficients, divides, first, row, count, x, y);
+}
+
+void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                        uint32_t fill, int channels, uint8_t* const out[]) {
+  HEADRACE_BY_LEVEL(bilinear_as_pillow)(source, x, y, count, fill, channels, out);
+}
+
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]) {
+  HEADRACE_BY_LEVEL(affine_as_pillow)(source, coefficients, first, row, count, fill, channels, out);
+}
+
+void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                       uint32_t fill, int channels, uint8_t* const out[]) {
+  scalar::as_pillow(source, x, y, count, fill, channels, out,
+                    [](const scalar::Neighbours& near, double dx, double dy, int c) {
+                      double rows[4];
+                      for (int r = 0; r < 4; ++r) {
+                        rows[r] = scalar::cubic(near.at(-1, r - 1, c), near.at(0, r - 1, c),
+                                                near.at(1, r - 1, c), near.at(2, r - 1, c), dx);
+                      }
+                      return std::clamp(scalar::cubic(rows[0], rows[1], rows[2], rows[3], dy), 0.0,
+                                        255.0);
+                    });
+}
+
+}  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
+
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y) {
+  const double* const a = coefficients;
+  const double at_y = row + 0.5;
+  const auto dot = [&](const double* by, double last, Doubles at_x) {
+    return Add(Add(Mul(Set(by[0]), at_x), Set(by[1] * at_y)), Set(last));
+  };
+  for (int i = 0; i < count; i += kDoubles) {
+    const Doubles at_x = Add(Set(first + i + 0.5), IotaDoubles());
+    Doubles to_x = dot(a, a[2], at_x), to_y = dot(a + 3, a[5], at_x);
+    if (divides) {
+      const Doubles by = dot(a + 6, 1.0, at_x);
+      to_x = Div(to_x, by);
+      to_y = Div(to_y, by);
+    }
+    Store(x + i, to_x);
+    Store(y + i, to_y);
+  }
+}
 
 constexpr float kFixedPoint = 8192.0f;  // added to a value it leaves ten bits after the point
 constexpr int kPointAt = 10, kDoubtful = (1 << kPointAt) - 1;  // none of these set: within 2^-11
@@ -83,18 +237,18 @@ inline Mask away_from_ends(Floats share) {
     const Floats beneath = MulAdd(Sub(se, sw), at.dx, sw);
     const Floats blend = MulAdd(Sub(beneath, above), at.dy, above);
     const Ints fixed = BitsOf(Add(blend, Set(kFixedPoint)));
-    StoreLowBytes(out[c] + to, ShiftRight(fixed, kPointAt));
+    StoreLowBytes(out[c] + to, ShiftRight<kPointAt>(fixed));
     const Mask doubtful = And(HasNoBits(fixed, kDoubtful), at.inside);
     if (!AnyTrue(doubtful)) continue;
     const Mask one_value = And(And(Eq(nw, ne), Eq(sw, se)), Eq(above, beneath));
     const Mask exact = And(one_value, And(away_from_ends(at.dx), away_from_ends(at.dy)));
-    if (AnyTrue(Without(doubtful, exact))) return false;
+    if (AnyTrue(AndNot(exact, doubtful))) return false;
   }
   return true;
 }
 
-void bilinear_as_pillow_in_lanes(const PixelWords& source, const double* x, const double* y,
-                                 int count, uint32_t fill, int channels, uint8_t* const out[]) {
+void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                        uint32_t fill, int channels, uint8_t* const out[]) {
   const auto right_end = static_cast<double>(source.width),
              low_end = static_cast<double>(source.height);
   const Pickers pickers;
@@ -122,7 +276,7 @@ void bilinear_as_pillow_in_lanes(const PixelWords& source, const double* x, cons
       for (int c = 0; c < channels; ++c) {
         StoreLowBytes(out[c] + i, Set(static_cast<int>(fill >> (8 * c))));
       }
-    } else if (AnyTrue(Without(FirstN(kLanes), at.inside)) ||
+    } else if (AnyTrue(AndNot(at.inside, FirstN(kLanes))) ||
                !blended_in_floats(source, at, pickers, channels, out, i)) {
       bilinear_in_doubles(source, x + i, y + i, kLanes, fill, channels, out, i);
     }
@@ -164,18 +318,6 @@ void keep_inside(const AlongRow& along, double extent, int& begin, int& end) {
   end = std::min(end, leaves);
 }
 
-// 0 <= x < width, and the same of y; as the nearest pixel's offset.
-void cut_off_offsets_in_lanes(const double* x, const double* y, int count, int width, int height,
-                              int32_t* offsets) {
-  const auto right_end = static_cast<double>(width), low_end = static_cast<double>(height);
-  for (int i = 0; i < count; i += kDoubles) {
-    const Doubles at_x = Load(x + i), at_y = Load(y + i);
-    const FewMask inside = And(InRange(at_x, right_end), InRange(at_y, low_end));
-    const Few offset = Add(Mul(TruncToInts(at_y), SetFew(width)), TruncToInts(at_x));
-    Store(offsets + i, IfThenElse(inside, offset, SetFew(kOutside)));
-  }
-}
-
 // Places of a block of lanes: integers from the first one's, with 24 bits after the point.
 struct SteppedLanes {
   static constexpr int kPoint = 24;
@@ -185,16 +327,15 @@ struct SteppedLanes {
   void from(double first, Ints& whole, Floats& fraction) const {
     const double low = std::floor(first);
     const Ints at = Add(Set(static_cast<int>((first - low) * 0x1p24)), offsets);
-    whole = Add(Set(static_cast<int>(low)), ShiftRightSigned(at, kPoint));
-    fraction = Mul(ToFloats(AndBits(at, (1 << kPoint) - 1)), Set(0x1p-24f));
+    whole = Add(Set(static_cast<int>(low)), ShiftRightSigned<kPoint>(at));
+    fraction = Mul(ToFloats(And(at, Set((1 << kPoint) - 1))), Set(0x1p-24f));
   }
 
   const Ints offsets;
 };
 
-void affine_as_pillow_in_lanes(const PixelWords& source, const double coefficients[6], int first,
-                               int row, int count, uint32_t fill, int channels,
-                               uint8_t* const out[]) {
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]) {
   const double* const a = coefficients;
   const AlongRow x{a[0], a[1] * (row + 0.5), a[2], first}, y{a[3], a[4] * (row + 0.5), a[5], first};
   const auto in_doubles = [&](int i) {
@@ -238,3 +379,5 @@ void affine_as_pillow_in_lanes(const PixelWords& source, const double coefficien
 
 }  // namespace
 }  // namespace headrace::HEADRACE_LEVEL
+
+#endif
