@@ -41,7 +41,7 @@
 
 #define HEADRACE_LEVEL avx2
 #define HEADRACE_LANES "headrace/kernels/lanes/avx2.h"
-HEADRACE_TARGET("avx2,fma");
+HEADRACE_TARGET("avx2,fma,f16c,bmi,bmi2,popcnt");
 #include HEADRACE_KERNEL
 HEADRACE_TARGET_END;
 #undef HEADRACE_LANES
@@ -49,7 +49,9 @@ HEADRACE_TARGET_END;
 
 #define HEADRACE_LEVEL avx512
 #define HEADRACE_LANES "headrace/kernels/lanes/avx512.h"
-HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl");
+HEADRACE_TARGET(
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,avx512bitalg,gfni,"
+    "fma,f16c,bmi,bmi2,popcnt");
 #include HEADRACE_KERNEL
 HEADRACE_TARGET_END;
 #undef HEADRACE_LANES

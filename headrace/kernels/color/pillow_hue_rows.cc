@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
+#ifndef HEADRACE_LEVEL
 
 #include "headrace/kernels/color/color_rows.h"
-#include "headrace/kernels/color/pillow_hue_rows_levels.h"
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/lanes/scalar.h"
-
-#define HEADRACE_LEVEL scalar
-
-namespace headrace::HEADRACE_LEVEL {
-namespace {
-
-using Doubles = double;
-
-Doubles Set(double v) { return v; }
-Floats ToFloats(Doubles v) { return static_cast<Floats>(v); }
-Doubles ToDoubles(Floats v) { return v; }
-Ints TruncToInts(Doubles v) { return static_cast<Ints>(v); }
-Doubles Trunc(Doubles v) { return std::trunc(v); }
-Doubles Add(Doubles a, Doubles b) { return a + b; }
-Doubles Sub(Doubles a, Doubles b) { return a - b; }
-Doubles Mul(Doubles a, Doubles b) { return a * b; }
-Doubles Div(Doubles a, Doubles b) { return a / b; }
-
-}  // namespace
-}  // namespace headrace::HEADRACE_LEVEL
-
-// After its lanes:
-#include "headrace/kernels/color/pillow_hue_rows_loops.h"
 
 namespace headrace {
 namespace {
+
+// Pillow's hsv2rgb for each hue: which sixth of the circle it lies in, and where in it.
+struct PillowSectors {
+  int32_t number[256];
+  float within[256];
+};
 
 PillowSectors make_pillow_sectors() {
   PillowSectors sectors;
@@ -46,13 +24,82 @@ PillowSectors make_pillow_sectors() {
 }
 
 }  // namespace
+}  // namespace headrace
+
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/color/pillow_hue_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
 
 void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
                              uint8_t* const out[3]) {
   static const PillowSectors sectors = make_pillow_sectors();
-  static const ByLevel<TurnPillowHue> by_level{scalar::turn_pillow_hue, pillow_hue_avx2(),
-                                               pillow_hue_avx512()};
-  by_level.in_force()(rgb, count, hues, sectors, out);
+  HEADRACE_BY_LEVEL(turn_hue)(rgb, count, hues, sectors, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level, as many at a time as a register has doubles
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// Pillow's rgb2hsv_row and hsv2rgb, operation for operation: their mixture of float and double is
+// part of the result. Its round() of products of these widths is the same as adding a half.
+void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors& sectors,
+              uint8_t* const out[3]) {
+  const Doubles one = Set(1.0), half = Set(0.5), white = Set(255.0);
+  const Few zero = SetFew(0);
+  for (int i = 0; i < count; i += kDoubles) {
+    const Few r = LoadBytesAsFew(rgb[0] + i), g = LoadBytesAsFew(rgb[1] + i),
+              b = LoadBytesAsFew(rgb[2] + i);
+    const Few most = Max(r, Max(g, b)), least = Min(r, Min(g, b));
+    const auto is_gray = Eq(most, least);
+    const FewFloats range = ToFloats(IfThenElse(is_gray, SetFew(1), Sub(most, least)));
+    const FewFloats from_r = Div(ToFloats(Sub(most, r)), range);
+    const FewFloats from_g = Div(ToFloats(Sub(most, g)), range);
+    const FewFloats from_b = Div(ToFloats(Sub(most, b)), range);
+    const auto from = [&](double start, FewFloats plus, FewFloats minus) {
+      return ToFloats(Sub(Add(Set(start), ToDoubles(plus)), ToDoubles(minus)));
+    };
+    FewFloats hue = from(4.0, from_g, from_r);
+    hue = IfThenElse(Eq(g, most), from(2.0, from_r, from_b), hue);
+    hue = IfThenElse(Eq(r, most), Sub(from_b, from_g), hue);
+    const Doubles turns = Add(Div(ToDoubles(hue), Set(6.0)), one);
+    hue = ToFloats(Sub(turns, Trunc(turns)));
+    const Few to = And(Add(TruncToInts(Mul(ToDoubles(hue), white)), SetFew(hues)), SetFew(255));
+    const FewFloats share = Div(range, ToFloats(Max(most, SetFew(1))));
+    const Few saturation = IfThenElse(is_gray, zero, TruncToInts(Mul(ToDoubles(share), white)));
+    const FewFloats weight = ToFloats(Div(ToDoubles(ToFloats(saturation)), white));
+    const Few sector = Gather(sectors.number, to);
+    const FewFloats within = Gather(sectors.within, to);
+    const Doubles value = ToDoubles(ToFloats(most));
+    const auto shade = [&](Doubles less) {
+      return TruncToInts(Add(Mul(value, Sub(one, less)), half));
+    };
+    const Doubles wide = ToDoubles(weight);
+    const Few p = shade(wide), q = shade(ToDoubles(Mul(weight, within))),
+              t = shade(Mul(wide, Sub(one, ToDoubles(within))));
+    const auto in0 = Eq(sector, zero), in1 = Eq(sector, SetFew(1)), in2 = Eq(sector, SetFew(2)),
+               in3 = Eq(sector, SetFew(3)), in4 = Eq(sector, SetFew(4)),
+               in5 = Eq(sector, SetFew(5));
+    const auto plain = Eq(saturation, zero);
+    const Few red =
+        IfThenElse(in1, q, IfThenElse(in2, p, IfThenElse(in3, p, IfThenElse(in4, t, most))));
+    const Few green =
+        IfThenElse(in0, t, IfThenElse(in3, q, IfThenElse(in4, p, IfThenElse(in5, p, most))));
+    const Few blue =
+        IfThenElse(in0, p, IfThenElse(in1, p, IfThenElse(in2, t, IfThenElse(in5, q, most))));
+    StoreLowBytes(out[0] + i, IfThenElse(plain, most, red));
+    StoreLowBytes(out[1] + i, IfThenElse(plain, most, green));
+    StoreLowBytes(out[2] + i, IfThenElse(plain, most, blue));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

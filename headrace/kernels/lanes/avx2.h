@@ -332,5 +332,30 @@ inline void StoreLowBytes(uint8_t* to, Few v) {
   std::memcpy(to, &bytes, sizeof bytes);
 }
 
+using FewFloats = __m128;
+inline Few LoadBytesAsFew(const uint8_t* from) {
+  int32_t four;
+  std::memcpy(&four, from, sizeof four);
+  return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
+}
+inline Few Sub(Few a, Few b) { return _mm_sub_epi32(a, b); }
+inline Few Max(Few a, Few b) { return _mm_max_epi32(a, b); }
+inline Few Min(Few a, Few b) { return _mm_min_epi32(a, b); }
+inline FewMask Eq(Few a, Few b) { return _mm_cmpeq_epi32(a, b); }
+inline FewFloats IfThenElse(FewMask where, FewFloats a, FewFloats otherwise) {
+  return _mm_blendv_ps(otherwise, a, _mm_castsi128_ps(where));
+}
+inline FewFloats ToFloats(Few v) { return _mm_cvtepi32_ps(v); }
+inline FewFloats ToFloats(Doubles v) { return _mm256_cvtpd_ps(v); }
+inline Doubles ToDoubles(FewFloats v) { return _mm256_cvtps_pd(v); }
+inline Doubles Trunc(Doubles v) {
+  return _mm256_round_pd(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+inline FewFloats Sub(FewFloats a, FewFloats b) { return _mm_sub_ps(a, b); }
+inline FewFloats Mul(FewFloats a, FewFloats b) { return _mm_mul_ps(a, b); }
+inline FewFloats Div(FewFloats a, FewFloats b) { return _mm_div_ps(a, b); }
+inline Few Gather(const int32_t* table, Few at) { return _mm_i32gather_epi32(table, at, 4); }
+inline FewFloats Gather(const float* table, Few at) { return _mm_i32gather_ps(table, at, 4); }
+
 }  // namespace
 }  // namespace headrace::avx2

@@ -266,7 +266,7 @@ inline Mask FirstN(int count) {
   return static_cast<Mask>(count < kLanes ? (1u << count) - 1 : 0xffff);
 }
 inline bool AnyTrue(Mask where) { return where != 0; }
-inline Mask AndNot(Mask a, Mask b) { return static_cast<Mask>(b & ~a); }
+inline Mask AndNot(Mask a, Mask b) { return _kandn_mask16(a, b); }
 inline bool NoneIsNaN(Floats v) { return _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q) == 0xffff; }
 inline Mask HasNoBits(Ints v, int bits) { return _mm512_testn_epi32_mask(v, Set(bits)); }
 inline Ints NearestInt(Floats v) { return _mm512_cvtps_epi32(v); }
@@ -324,6 +324,30 @@ inline void Store(int32_t* to, Few v) { _mm256_storeu_si256(reinterpret_cast<__m
 inline void StoreLowBytes(uint8_t* to, Few v) {
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm256_cvtepi32_epi8(v));
 }
+
+using FewFloats = __m256;
+inline Few LoadBytesAsFew(const uint8_t* from) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+}
+inline Few Sub(Few a, Few b) { return _mm256_sub_epi32(a, b); }
+inline Few And(Few a, Few b) { return _mm256_and_si256(a, b); }
+inline Few Max(Few a, Few b) { return _mm256_max_epi32(a, b); }
+inline Few Min(Few a, Few b) { return _mm256_min_epi32(a, b); }
+inline FewMask Eq(Few a, Few b) { return _mm256_cmpeq_epi32_mask(a, b); }
+inline FewFloats IfThenElse(FewMask where, FewFloats a, FewFloats otherwise) {
+  return _mm256_mask_mov_ps(otherwise, where, a);
+}
+inline FewFloats ToFloats(Few v) { return _mm256_cvtepi32_ps(v); }
+inline FewFloats ToFloats(Doubles v) { return _mm512_cvtpd_ps(v); }
+inline Doubles ToDoubles(FewFloats v) { return _mm512_cvtps_pd(v); }
+inline Doubles Trunc(Doubles v) {
+  return _mm512_roundscale_pd(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+inline FewFloats Sub(FewFloats a, FewFloats b) { return _mm256_sub_ps(a, b); }
+inline FewFloats Mul(FewFloats a, FewFloats b) { return _mm256_mul_ps(a, b); }
+inline FewFloats Div(FewFloats a, FewFloats b) { return _mm256_div_ps(a, b); }
+inline Few Gather(const int32_t* table, Few at) { return _mm256_i32gather_epi32(table, at, 4); }
+inline FewFloats Gather(const float* table, Few at) { return _mm256_i32gather_ps(table, at, 4); }
 
 }  // namespace
 }  // namespace headrace::avx512

@@ -104,5 +104,23 @@ inline void StoreBytes(uint8_t* to, Words bytes) { *to = bytes; }
 inline Words MinBytes(Words a, Words b) { return std::min(a, b); }
 inline Words MaxBytes(Words a, Words b) { return std::max(a, b); }
 
+using Doubles = double;
+using Few = Ints;
+using FewFloats = Floats;
+constexpr int kDoubles = 1;
+
+inline Doubles Set(double v) { return v; }
+inline Few SetFew(int v) { return v; }
+inline Few LoadBytesAsFew(const uint8_t* from) { return *from; }
+inline FewFloats ToFloats(Doubles v) { return static_cast<FewFloats>(v); }
+inline Doubles ToDoubles(FewFloats v) { return v; }
+inline Few TruncToInts(Doubles v) { return static_cast<Few>(v); }
+inline Doubles Trunc(Doubles v) { return std::trunc(v); }
+inline Doubles Add(Doubles a, Doubles b) { return a + b; }
+inline Doubles Sub(Doubles a, Doubles b) { return a - b; }
+inline Doubles Mul(Doubles a, Doubles b) { return a * b; }
+inline Doubles Div(Doubles a, Doubles b) { return a / b; }
+inline void StoreLowBytes(uint8_t* to, Few v) { *to = static_cast<uint8_t>(v); }
+
 }  // namespace
 }  // namespace headrace::scalar

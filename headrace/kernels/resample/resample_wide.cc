@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/resample/resample_wide.h"
 
 #include <algorithm>
 
-#include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/resample/resample.h"
-#include "headrace/kernels/resample/resample_wide_levels.h"
 
 namespace headrace {
 namespace {
-constexpr int kVector = 2;  // what every CPU of either kind has
+
+// Samples that are summed side by side.
+constexpr int kWideLanes = 8;
+
+// For each of `outputs`: from which sample on, how many, and with which weights, `most` to each.
+struct WideTaps {
+  const int *first = nullptr, *count = nullptr;
+  const double* weights = nullptr;
+  int outputs = 0, most = 0;
+};
+
 }  // namespace
 }  // namespace headrace
 
-// After it:
-#include "headrace/kernels/resample/resample_wide_loops.h"
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/resample/resample_wide.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 namespace {
@@ -52,16 +63,9 @@ struct Weights {
   const double* of_output(int i) const { return of_tap.data() + size_t(i) * size_t(most); }
 };
 
-const WideKernels& wide_kernels() {
-  static const ByLevel<const WideKernels*> by_level{&kKernels, wide_kernels_avx2(),
-                                                    wide_kernels_avx512()};
-  return *by_level.in_force();
-}
-
 // Eight rows side by side; below the last one it stands again.
 void horizontal(const WidePlane& in, Filter filter, WideSample sample, WidePlane& out) {
   const int to_width = out.width;
-  const WideKernels& kernels = wide_kernels();
   const Weights weights(filter, in.width, to_width);
   std::vector<double> samples(size_t(in.width) * kWideLanes), sums(size_t(to_width) * kWideLanes);
   std::vector<float> rounded(sums.size());
@@ -71,9 +75,9 @@ void horizontal(const WidePlane& in, Filter filter, WideSample sample, WidePlane
       const float* const row = in.row(y + std::min(r, rows - 1));
       for (int x = 0; x < in.width; ++x) samples[size_t(x * kWideLanes + r)] = row[x];
     }
-    kernels.across(samples.data(), weights.taps(), sums.data());
-    kernels.rounded(sums.data(), static_cast<int>(sums.size()), sample == WideSample::kUInt16,
-                    rounded.data());
+    HEADRACE_BY_LEVEL(across)(samples.data(), weights.taps(), sums.data());
+    HEADRACE_BY_LEVEL(rounded)(sums.data(), static_cast<int>(sums.size()),
+                               sample == WideSample::kUInt16, rounded.data());
     for (int r = 0; r < rows; ++r) {
       float* const row = out.row(y + r);
       for (int x = 0; x < to_width; ++x) row[x] = rounded[size_t(x * kWideLanes + r)];
@@ -83,7 +87,6 @@ void horizontal(const WidePlane& in, Filter filter, WideSample sample, WidePlane
 
 void vertical(const WidePlane& in, Filter filter, WideSample sample, WidePlane& out) {
   const int to_height = out.height;
-  const WideKernels& kernels = wide_kernels();
   const Weights weights(filter, in.height, to_height);
   const size_t padded = (size_t(in.width) + kWideLanes - 1) / kWideLanes * kWideLanes;
   std::vector<double> sums(padded);
@@ -92,9 +95,9 @@ void vertical(const WidePlane& in, Filter filter, WideSample sample, WidePlane& 
   for (int y = 0; y < to_height; ++y) {
     const int count = weights.count[size_t(y)];
     for (int t = 0; t < count; ++t) rows[size_t(t)] = in.row(weights.first[size_t(y)] + t);
-    kernels.down(rows.data(), weights.of_output(y), count, in.width, sums.data());
-    kernels.rounded(sums.data(), static_cast<int>(padded), sample == WideSample::kUInt16,
-                    rounded.data());
+    HEADRACE_BY_LEVEL(down)(rows.data(), weights.of_output(y), count, in.width, sums.data());
+    HEADRACE_BY_LEVEL(rounded)(sums.data(), static_cast<int>(padded), sample == WideSample::kUInt16,
+                               rounded.data());
     std::copy_n(rounded.data(), in.width, out.row(y));
   }
 }
@@ -131,3 +134,80 @@ void resample(const WidePlane& plane, Filter filter, WideSample sample, WidePlan
 }
 
 }  // namespace headrace
+
+#else  // at each level, in vectors of the compiler's: sums stay in Pillow's order
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+constexpr int kVector = kLanes > 4 ? kLanes / 2 : 2;  // doubles; every CPU of either kind has two
+typedef double WideSums __attribute__((vector_size(kVector * sizeof(double))));
+typedef float WideFloats __attribute__((vector_size(kVector * sizeof(float))));
+typedef int32_t WideNumbers __attribute__((vector_size(kVector * sizeof(int32_t))));
+constexpr int kVectors = kWideLanes / kVector;
+
+// Of kWideLanes rows at once: sample x of row r is samples[x * kWideLanes + r]; the sums
+// likewise.
+void across(const double* samples, const WideTaps& taps, double* sums) {
+  for (int i = 0; i < taps.outputs; ++i) {
+    const double* at = samples + ptrdiff_t{taps.first[i]} * kWideLanes;
+    const double* const weights = taps.weights + ptrdiff_t{i} * taps.most;
+    WideSums sum[kVectors] = {};
+    for (int t = 0; t < taps.count[i]; ++t, at += kWideLanes) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        WideSums sample;
+        std::memcpy(&sample, at + v * kVector, sizeof(sample));
+        sum[v] += sample * weights[t];
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      std::memcpy(sums + ptrdiff_t{i} * kWideLanes + v * kVector, &sum[v], sizeof(sum[v]));
+    }
+  }
+}
+
+// One output of `width` columns, from so many rows. Reads and writes up to kWideLanes - 1 columns
+// past the last.
+void down(const float* const rows[], const double* weights, int count, int width, double* sums) {
+  for (int x = 0; x < width; x += kWideLanes) {
+    WideSums sum[kVectors] = {};
+    for (int t = 0; t < count; ++t) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        WideFloats sample;
+        std::memcpy(&sample, rows[t] + x + v * kVector, sizeof(sample));
+        sum[v] += __builtin_convertvector(sample, WideSums) * weights[t];
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      std::memcpy(sums + x + v * kVector, &sum[v], sizeof(sum[v]));
+    }
+  }
+}
+
+// As WideSample says; `count` is a multiple of kWideLanes.
+void rounded(const double* sums, int count, bool whole, float* out) {
+  for (int i = 0; i < count; i += kVector) {
+    WideSums sum;
+    std::memcpy(&sum, sums + i, sizeof(sum));
+    WideFloats sample;
+    if (whole) {  // Pillow's ROUND_UP, of what has been brought into the range
+      sum = sum > 0.0 ? sum : WideSums{};
+      sum = sum < 65535.0 ? sum : WideSums{} + 65535.0;
+      sample = __builtin_convertvector(__builtin_convertvector(sum + 0.5, WideNumbers), WideFloats);
+    } else {
+      sample = __builtin_convertvector(sum, WideFloats);
+    }
+    std::memcpy(out + i, &sample, sizeof(sample));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif
