@@ -45,7 +45,7 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
           .left = task.left,
           .finished = [&rings](size_t output, size_t) { return rings.take_finished(output); },
           .decoding = task.decoding},
-      values_(shares.lists) {
+      values_(shares.lists + shares.assembled) {
   MutexLock lock(mutex_);
   spare_.reserve(kSpareRuns);
 }

@@ -151,7 +151,7 @@ class OpenBatches {
   const bool has_lists_, assembles_;
   const bool spares_memory_;  // Note [When the third buffer is used]
   const BatchBuilder::OnDevice on_device_;
-  ValuePool values_;  // of fields delivered as lists
+  ValuePool values_;  // of fields delivered as lists, and the tensors made of them
 
   mutable Mutex mutex_;
   Condition progress_;

@@ -9,6 +9,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/batch/ragged.h"
+#include "headrace/executor/memory/slots.h"
 
 namespace headrace {
 namespace {
@@ -27,7 +28,7 @@ Assembled packed_part(const BatchField& field, int64_t first, int64_t last) {
               size_t(first * part.strides[field.packed_axis]) * size_of(part.dtype);
   part.shape[field.packed_axis] = last - first;
   form.promised[field.packed_axis] = -1;
-  return assemble(form, {&part, 1});
+  return assemble(form, {&part, 1}, make_values);
 }
 
 // Rows [first, last) of a field. The lease is shared by all parts.
@@ -47,7 +48,7 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
     part.starts.assign(starts.begin(), starts.end());
     for (int64_t& start : part.starts) start -= starts.front();
     if (field.is_offsets) {
-      Assembled offsets = tensor_of(part.starts);
+      Assembled offsets = tensor_of(part.starts, make_values);
       part.view = std::move(offsets.view);
       part.lease = std::move(offsets.memory);
       return part;

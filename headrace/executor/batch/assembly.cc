@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "headrace/executor/batch/batch_builder.h"
-#include "headrace/executor/memory/slots.h"
 
 namespace headrace {
 namespace {
@@ -80,7 +79,7 @@ TensorView BatchBuilder::make_item(const Output& output, FieldMemory& field, Row
   if (field.places && field.places->shapes[source.row] == shape) {
     const auto row = static_cast<size_t>(source.row);
     own.reset();
-    field.places->layout.fill(field.places->tensor.view.data, row);
+    field.places->layout.fill(field.places->tensor.view.data, row, shape);
     item = field.places->layout.place(field.places->tensor.view.data, row, shape);
     return item;
   }
@@ -101,6 +100,7 @@ BatchField BatchBuilder::assembled(size_t i) {
   const size_t of = is_own ? i : static_cast<size_t>(output.companion);
   FieldMemory& values = fields_[of];
   const RaggedForm form = ragged_form(plan_, plan_.outputs()[of]);
+  const auto memory = [&](size_t bytes) { return memory_(i, bytes); };
   BatchField out;
   Assembled made;
   if (output.ragged == Ragged::kPacked) {
@@ -110,12 +110,12 @@ BatchField BatchBuilder::assembled(size_t i) {
         static_cast<size_t>(std::ranges::find(form.promised, -1) - form.promised.begin());
   }
   if (!is_own) {
-    made = out.is_offsets ? tensor_of(out.starts) : mask_of(form, values.items);
+    made = out.is_offsets ? tensor_of(out.starts, memory) : mask_of(form, values.items, memory);
   } else if (is_in_place(values)) {
     made = values.places->tensor;
     came_true_ = true;
   } else {
-    made = headrace::assemble(form, values.items);
+    made = headrace::assemble(form, values.items, memory);
   }
   out.view = std::move(made.view);
   out.lease = std::move(made.memory);

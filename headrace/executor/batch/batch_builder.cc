@@ -87,7 +87,8 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       field.item_memory.resize(count);
       if (i < foreseen.size() && foreseen[i]) {
         field.places = std::move(foreseen[i]);
-        field.places->tensor = field.places->layout.make();
+        field.places->tensor =
+            field.places->layout.make([&](size_t bytes) { return memory(i, bytes); });
       }
     }
   }

@@ -56,7 +56,8 @@ Error shape_differs(std::string what);
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {
  public:
-  // `memory(output number, bytes)` supplies each dense field's memory, and each value's of a list.
+  // `memory(output number, bytes)` supplies each dense field's memory, each value's of a list, and
+  // each ragged tensor's; contents unspecified.
   // REQUIRES: it can be called by several threads.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
   // What a device does, and the memory for rows that it cannot finish; it may give none.

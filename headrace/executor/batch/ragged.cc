@@ -5,9 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/base/pages.h"
-#include "headrace/executor/memory/slots.h"
-
 namespace headrace {
 namespace {
 
@@ -50,13 +47,42 @@ bool all_same(std::span<const uint8_t> bytes) {
   return std::ranges::all_of(bytes, [&](uint8_t byte) { return byte == bytes.front(); });
 }
 
-Assembled made(Shape shape, DType dtype) {
-  const size_t bytes = tensor_bytes(shape, dtype);
+void repeat(std::span<const uint8_t> element, uint8_t* to, size_t bytes) {
+  if (bytes == 0) return;
+  if (element.empty() || all_same(element)) {
+    std::memset(to, element.empty() ? 0 : element.front(), bytes);
+    return;
+  }
+  for (size_t at = 0; at < bytes; at += element.size()) {
+    std::memcpy(to + at, element.data(), element.size());
+  }
+}
+
+// Dense memory that has a value in its first corner, axes from the outermost to the innermost.
+struct Margins {
+  struct Axis {
+    int64_t extent, value;
+    size_t bytes;  // from one index to the next
+  };
+  std::vector<Axis> axes;
+  std::span<const uint8_t> element;
+
+  // All but the value.
+  void fill(uint8_t* to, size_t level = 0) const {
+    const auto is_full = [](const Axis& axis) { return axis.value == axis.extent; };
+    if (std::all_of(axes.begin() + std::ptrdiff_t(level), axes.end(), is_full)) return;
+    const Axis& axis = axes[level];
+    for (int64_t i = 0; i < axis.value; ++i) fill(to + size_t(i) * axis.bytes, level + 1);
+    repeat(element, to + size_t(axis.value) * axis.bytes,
+           size_t(axis.extent - axis.value) * axis.bytes);
+  }
+};
+
+Assembled made(Shape shape, DType dtype, const TensorMemory& memory) {
   // One after the other: g++ 12 frees the members of an aggregate twice when a later one throws.
   Assembled out;
-  out.memory = make_values(bytes);
+  out.memory = memory(tensor_bytes(shape, dtype));
   out.view = {out.memory.get(), dtype, std::move(shape), {}};
-  if (bytes < kLargeBytes) std::memset(out.view.data, 0, bytes);  // else pages, which are
   return out;
 }
 
@@ -109,8 +135,8 @@ Shape RaggedLayout::mask_shape() const {
 
 size_t RaggedLayout::bytes() const { return tensor_bytes(shape_, form_.dtype); }
 
-Assembled RaggedLayout::make() const {
-  Assembled out = made(shape_, form_.dtype);
+Assembled RaggedLayout::make(const TensorMemory& memory) const {
+  Assembled out = made(shape_, form_.dtype, memory);
   if (form_.channels_last && shape_.size() == 4) out.view.strides = strides_;
   return out;
 }
@@ -124,18 +150,17 @@ TensorView RaggedLayout::place(void* memory, size_t row, Shape shape) const {
           {strides_.begin() + !form_.packed, strides_.end()}};
 }
 
-void RaggedLayout::fill(void* memory, size_t row) const {
-  const std::span<const uint8_t> element = form_.padding;
-  if (form_.packed || element.empty()) return;
-  const size_t bytes = tensor_bytes({shape_.begin() + 1, shape_.end()}, form_.dtype);
-  auto* const to = static_cast<uint8_t*>(memory) + row * bytes;
-  if (all_same(element)) {
-    if (element.front() != 0 && bytes > 0) std::memset(to, element.front(), bytes);
-    return;
+void RaggedLayout::fill(void* memory, size_t row, const Shape& value) const {
+  if (form_.packed) return;
+  Margins margins{{}, form_.padding};
+  for (size_t axis = 0; axis < value.size(); ++axis) {
+    margins.axes.push_back({shape_[axis + 1], value[axis],
+                            static_cast<size_t>(strides_[axis + 1]) * size_of(form_.dtype)});
   }
-  for (size_t at = 0; at < bytes; at += element.size()) {
-    std::memcpy(to + at, element.data(), element.size());
-  }
+  if (form_.channels_last && margins.axes.size() == 3)
+    std::ranges::rotate(margins.axes, margins.axes.begin() + 1);
+  const size_t bytes = static_cast<size_t>(strides_[0]) * size_of(form_.dtype);
+  margins.fill(static_cast<uint8_t*>(memory) + row * bytes);
 }
 
 void RaggedLayout::copy(const TensorView& from, const TensorView& to) const {
@@ -154,17 +179,19 @@ void RaggedLayout::copy(const TensorView& from, const TensorView& to) const {
   copy.copy(static_cast<const uint8_t*>(from.data), static_cast<uint8_t*>(to.data));
 }
 
-Assembled assemble(const RaggedForm& form, std::span<const TensorView> items) {
+Assembled assemble(const RaggedForm& form, std::span<const TensorView> items,
+                   const TensorMemory& memory) {
   const RaggedLayout layout(form, items);
-  Assembled out = layout.make();
+  Assembled out = layout.make(memory);
   for (size_t row = 0; row < items.size(); ++row) {
-    layout.fill(out.view.data, row);
+    layout.fill(out.view.data, row, items[row].shape);
     layout.copy(items[row], layout.place(out.view.data, row, items[row].shape));
   }
   return out;
 }
 
-Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items) {
+Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items,
+                  const TensorMemory& memory) {
   RaggedForm of_mask{.dtype = DType::kBool, .promised = {}, .multiple = form.multiple};
   std::vector<TensorView> ones;
   std::vector<uint8_t> one(1, 1);
@@ -183,11 +210,11 @@ Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items) {
     ones.push_back(std::move(own));
   }
   for (TensorView& each : ones) each.data = one.data();
-  return assemble(of_mask, ones);
+  return assemble(of_mask, ones, memory);
 }
 
-Assembled tensor_of(std::span<const int64_t> numbers) {
-  Assembled out = made({static_cast<int64_t>(numbers.size())}, DType::kInt64);
+Assembled tensor_of(std::span<const int64_t> numbers, const TensorMemory& memory) {
+  Assembled out = made({static_cast<int64_t>(numbers.size())}, DType::kInt64, memory);
   std::memcpy(out.view.data, numbers.data(), numbers.size_bytes());
   return out;
 }

@@ -5,6 +5,7 @@
 // by what RaggedLayout::bytes() says before.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,7 +20,7 @@ struct RaggedForm {
   Shape promised;
   bool packed = false;             // else padded
   int64_t multiple = 1;            // padded: extents are rounded up to a multiple of it
-  std::vector<uint8_t> padding{};  // padded: the bytes of one element
+  std::vector<uint8_t> padding{};  // padded: the bytes of one element; empty: zeros
   bool channels_last = false;      // pictures, whose memory is (H, W, C)
 };
 
@@ -27,6 +28,9 @@ struct Assembled {
   TensorView view;
   std::shared_ptr<void> memory;  // shared: views of a field outlive its batch
 };
+
+// Memory for so many bytes, contents unspecified.
+using TensorMemory = std::function<std::shared_ptr<void>(size_t bytes)>;
 
 // Where each value lies in the tensor, which their shapes alone decide.
 class RaggedLayout {
@@ -44,13 +48,12 @@ class RaggedLayout {
   // Packed: where each record's rows begin, and where the last one's end.
   const std::vector<int64_t>& starts() const { return starts_; }
 
-  // Memory for it; all zeros.
-  Assembled make() const;
+  // All of it, contents unspecified: fill() and copy() write each byte of it.
+  Assembled make(const TensorMemory& memory) const;
   // The part that is a row's, in such memory, for a value of that shape.
   TensorView place(void* memory, size_t row, Shape shape) const;
-  // The row's padding; writes the whole part, before the value. Nothing where that is zeros, which
-  // is what the memory is made of.
-  void fill(void* memory, size_t row) const;
+  // The row's padding around a value of that shape.
+  void fill(void* memory, size_t row, const Shape& value) const;
   // A value into its place; both may be strided.
   void copy(const TensorView& from, const TensorView& to) const;
 
@@ -65,9 +68,11 @@ class RaggedLayout {
 // Of a tensor; SIZE_MAX where that is more than a size_t counts.
 size_t tensor_bytes(const Shape& shape, DType dtype);
 
-Assembled assemble(const RaggedForm& form, std::span<const TensorView> items);
+Assembled assemble(const RaggedForm& form, std::span<const TensorView> items,
+                   const TensorMemory& memory);
 // bool: whether a value is a record's own.
-Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items);
-Assembled tensor_of(std::span<const int64_t> numbers);
+Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items,
+                  const TensorMemory& memory);
+Assembled tensor_of(std::span<const int64_t> numbers, const TensorMemory& memory);
 
 }  // namespace headrace
