@@ -19,7 +19,7 @@ from PIL import Image
 import headrace as hr
 
 torch = pytest.importorskip("torch")
-from headrace.migrate import seeding  # noqa: E402
+from headrace.migrate import seeding, twisters  # noqa: E402
 from headrace.migrate.rows import Lent, rows_of  # noqa: E402
 from torch.utils.data import DataLoader, Subset, TensorDataset, default_collate  # noqa: E402
 
@@ -199,6 +199,37 @@ def test_a_loop_that_draws_from_the_generator_of_a_step_is_warned(
     random.random()
     with pytest.warns(hr.Warning, match="loop draws from random while Pets does"):
         drawn(4)
+
+
+@pytest.mark.parametrize("copies_memory", [True, False])
+def test_global_generators_go_on_where_they_were(
+    copies_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not copies_memory:  # another implementation of Python
+        monkeypatch.setattr(twisters, "_python_offset", lambda: None)
+        monkeypatch.setattr(twisters, "_numpy_offset", lambda: None)
+    python, numpy = random.Random(7), np.random.RandomState(7)
+
+    def draw() -> list[Any]:  # an odd number of normal ones: the second is still to be given
+        numbers = [python.gauss(0, 1), python.random(), numpy.randn(), numpy.rand(700)[-1]]
+        return [*numbers, numpy.get_state()[2:], python.getstate()[1:]]
+
+    first = draw()
+    states = [numpy.get_state(), python.getstate()]
+    expected = draw()
+    numpy.set_state(states[0])
+    python.setstate(states[1])
+    before = states_of(python, numpy)
+    with seeding.seeded(3, [python, numpy]):
+        inside = draw()
+    assert states_of(python, numpy) == before
+    assert draw() == expected != first != inside
+    with seeding.seeded(3, [python, numpy]):
+        assert draw() == inside
+
+
+def states_of(python: random.Random, numpy: np.random.RandomState) -> list[Any]:
+    return [twisters.of_python(python)[0](), twisters.of_numpy(numpy)[0]()]
 
 
 def test_ranks_draw_by_themselves() -> None:

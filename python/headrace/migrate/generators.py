@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.migrate import twisters
 from headrace.migrate.held import reached_from
 from headrace.migrate.parts import is_thing
 
@@ -70,9 +71,9 @@ def _methods_of(value: Any) -> _Methods | None:
     if hasattr(value, "manual_seed"):  # torch's
         return value.get_state, value.set_state, value.manual_seed
     if hasattr(value, "set_state"):  # NumPy's RandomState
-        return value.get_state, value.set_state, lambda seed: value.seed(seed & 0xFFFFFFFF)
+        return *twisters.of_numpy(value), lambda seed: value.seed(seed & 0xFFFFFFFF)
     if type(value).__name__ == "Random":
-        return value.getstate, value.setstate, value.seed
+        return *twisters.of_python(value), value.seed
     bits = getattr(value, "bit_generator", value)
     if not hasattr(bits, "state"):  # the system's
         return None

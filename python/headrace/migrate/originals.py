@@ -27,6 +27,7 @@ from headrace.migrate.nesting import Node, OtherForm, node_of
 from headrace.migrate.seeding import seeded
 
 Pixels = np.ndarray[Any, Any]
+_untimed = contextlib.nullcontext()
 
 
 def value_from_pixels(pixels: Pixels, form: str) -> Any:
@@ -93,7 +94,7 @@ class Timed:
         """The same for generators that it holds, too."""
         if self._generators is None:
             self._generators = generators_in(vars(self))
-        main = threading.current_thread() is threading.main_thread()
+        main = threading.get_ident() == threading.main_thread().ident
         return seeded(seed, self._generators, "" if main else str(self.__name__))
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
@@ -105,12 +106,14 @@ class Timed:
         if process != os.getpid():
             program.apply(entries)
 
+    def timed(self) -> contextlib.AbstractContextManager[None]:
+        return self._timed() if self.steady else _untimed
+
     @contextlib.contextmanager
-    def timed(self) -> Iterator[None]:
+    def _timed(self) -> Iterator[None]:
         begin = time.thread_time()
         yield
-        if self.steady:
-            self.times.append(time.thread_time() - begin)
+        self.times.append(time.thread_time() - begin)
 
 
 class Originals(Timed):

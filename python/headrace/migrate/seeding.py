@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 import os
 import random
 import sys
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.errors import warn
+from headrace.migrate import twisters
 from headrace.migrate.generators import seed_all
 
 _lock = threading.RLock()
@@ -49,13 +51,14 @@ class _Global(NamedTuple):
 @functools.lru_cache(2)
 def _globals(torch: Any) -> dict[str, _Global]:
     """torch: the module, where the process has it."""
+    python: Any = random.random
+    numpy: Any = np.random.random_sample
     out = {
-        "random": _Global(random.getstate, random.setstate, random.seed, lambda a, b: a == b),
+        "random": _Global(*twisters.of_python(python.__self__), random.seed, operator.eq),
         "numpy.random": _Global(
-            np.random.get_state,
-            np.random.set_state,
+            *twisters.of_numpy(numpy.__self__),
             lambda seed: np.random.seed(seed & 0xFFFFFFFF),
-            lambda a, b: a[2] == b[2] and bool((a[1] == b[1]).all()),
+            operator.eq,
         ),
     }
     if torch:
