@@ -277,6 +277,8 @@ void bind_loader(nb::module_& module) {
   module.def("begin_exit", &begin_exit, nb::arg("patient"),
              "The interpreter is about to end, on this thread: others that wait stay where they "
              "are.");
+  module.def("on_engine_thread", &on_engine_thread,
+             "Whether the engine called this Python code, on a thread of its own.");
   module.def("closing_patience", &closing_patience,
              "Seconds that closing something waits now for work which may never end.");
   module.def("loader_options", &describe_options,

@@ -73,7 +73,7 @@ nb::list described(std::span<const Field> fields) {
 }  // namespace
 
 std::vector<std::string> PythonStep::chosen(const std::vector<Field>& seen) const {
-  nb::gil_scoped_acquire gil;
+  EngineGil gil;
   return nb::cast<std::vector<std::string>>(chosen_.get()(described(seen)));
 }
 
@@ -97,7 +97,7 @@ void PythonStep::take_result(nb::handle result, PythonCall& call) const {
 }
 
 void PythonStep::call(std::span<PythonCall* const> calls) {
-  nb::gil_scoped_acquire gil;
+  EngineGil gil;
   try {
     nb::list asked;
     for (PythonCall* call : calls) asked.append(arguments_of(*call));

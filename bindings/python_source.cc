@@ -61,19 +61,19 @@ class PythonSource final : public Source {
   std::string description() const override { return description_; }
 
   std::string key(int64_t index) const override {
-    nb::gil_scoped_acquire gil;
+    EngineGil gil;
     return nb::cast<std::string>(object_.get().attr("key")(index));
   }
 
   std::vector<int64_t> integer_column(std::string_view field) const override {
-    nb::gil_scoped_acquire gil;
+    EngineGil gil;
     return nb::cast<std::vector<int64_t>>(
         object_.get().attr("integer_column")(nb::str(field.data(), field.size())));
   }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
-    nb::gil_scoped_acquire gil;
+    EngineGil gil;
     for (size_t i = 0; i < out.size(); ++i) {
       out[i].index = indices[i];
       out[i].fields.assign(schema_.size(), {});

@@ -15,6 +15,7 @@ namespace {
 std::atomic<std::thread::id> exiting_thread{};  // of none: no end is in sight
 std::atomic<bool> exit_is_patient{false};
 std::atomic<double> exit_began{0};
+thread_local bool is_engine_thread = false;
 
 }  // namespace
 
@@ -31,10 +32,23 @@ std::optional<double> seconds_of_hurried_exit() {
   return now() - exit_began;
 }
 
+bool on_engine_thread() { return is_engine_thread; }
+
 void stay_away_at_exit() {
+  if (is_engine_thread) return;
   const std::thread::id exiting = exiting_thread;
   if (exiting == std::thread::id() || exiting == std::this_thread::get_id()) return;
   while (true) pause();
+}
+
+EngineGil::EngineGil()
+    : is_outermost_(PyGILState_GetThisThreadState() == nullptr), state_(PyGILState_Ensure()) {
+  if (is_outermost_) is_engine_thread = true;
+}
+
+EngineGil::~EngineGil() {
+  if (is_outermost_) is_engine_thread = false;
+  PyGILState_Release(state_);
 }
 
 void check_signals() {

@@ -31,7 +31,7 @@ SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions
   for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
   const auto indices = [callable, records](uint64_t seed, uint64_t epoch) {
     stay_away_at_exit();
-    nb::gil_scoped_acquire gil;
+    EngineGil gil;
     try {
       auto out = nb::cast<std::vector<int64_t>>(callable->get()(seed, epoch));
       for (const int64_t index : out) checked_index(index, records, "record");

@@ -112,7 +112,7 @@ nb::tuple audio_header(const nb::bytes& encoded) {
 std::string picture_error(const nb::bytes& encoded, std::string_view kind) {
   Buffer bytes(encoded.size());
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   if (kind_from_name(kind) == FieldKind::kVideo) {
     const Result<VideoTrack> track = read_video(bytes.bytes());
     return track ? "" : std::string(track.error().code->id) + " " + track.error().what;
@@ -270,7 +270,7 @@ void bind_source(nb::module_& module) {
           nb::arg("index"), "The file that the record lies in, where it lies in one.")
       .def(
           "files_outside", [](const SourceHandle& self) { return files_outside(*self.source); },
-          nb::call_guard<nb::gil_scoped_release>(),
+          nb::call_guard<ReleasedGil>(),
           "How many records are files that do not lie in the source's folder.")
       .def("integer_column", &integer_column, nb::arg("field"))
       .def(

@@ -6,9 +6,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from gates import LIMIT, outcome_of
+from PIL import Image
 from processes import run_code
 
 STUCK = """
@@ -102,6 +104,35 @@ time.sleep(0.2)
 def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
     code = DAEMON.format(loader=loader, pause=0.01)
     done = run_code(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+INNER = """
+import sys, threading
+import headrace as hr
+
+class Nested:
+    def __init__(self): self.inner = hr.open(sys.argv[1])
+    def __len__(self): return 10**6
+    def __getitem__(self, i):
+        inside.set()
+        for j in range(20): self.inner[j % 2]
+        return {"x": i}
+
+inside = threading.Event()
+iterator = iter(hr.Loader(Nested(), batch_size=8))
+next(iterator)
+inside.clear()
+assert inside.wait(60)
+"""
+
+
+def test_an_object_that_reads_with_headrace_does_not_hang_the_end(tmp_path: Path) -> None:
+    """It came back from a call without the GIL, and stayed away as daemon threads do."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (64, 64)).save(tmp_path / name / "0.jpg")
+    done = run_code(INNER, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
