@@ -7,7 +7,6 @@ import collections
 import copy
 import ctypes
 import random
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +18,11 @@ from PIL import Image
 import headrace as hr
 
 torch = pytest.importorskip("torch")
-from headrace.migrate import seeding, twisters  # noqa: E402
+from headrace.migrate import seeding  # noqa: E402
 from headrace.migrate.rows import Lent, rows_of  # noqa: E402
 from torch.utils.data import DataLoader, Subset, TensorDataset, default_collate  # noqa: E402
+
+from headrace import twisters  # noqa: E402
 
 IMAGES = torch.randn(10, 3, 4, 5, generator=torch.Generator().manual_seed(0))
 PAIRS = TensorDataset(IMAGES, torch.arange(10))
@@ -176,29 +177,6 @@ def test_draws_of_the_function_repeat_after_a_resume(function: Any) -> None:
     resumed.load_state_dict(again.state_dict())
     for batch, expected in zip(resumed, epochs[0][1:], strict=True):
         assert torch.equal(batch[0], expected)
-
-
-def test_a_loop_that_draws_from_the_generator_of_a_step_is_warned(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A step is on another thread: while it is inside, a number of the loop is the record's."""
-    monkeypatch.setattr(seeding, "_warned", set())
-
-    def drawn(seed: int) -> float:
-        with seeding.seeded(seed, of="Pets"):
-            return random.random()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        seeding.begin()
-        assert drawn(1) == drawn(1) and torch.rand(1).item()  # from another one
-        drawn(2)
-        random.random()
-        seeding.begin()
-        drawn(3)
-    random.random()
-    with pytest.warns(hr.Warning, match="loop draws from random while Pets does"):
-        drawn(4)
 
 
 @pytest.mark.parametrize("copies_memory", [True, False])

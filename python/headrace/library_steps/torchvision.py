@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from headrace import global_draws
 from headrace.library_steps.adapter import (
     LYING_PIXELS,
     Adapted,
@@ -167,15 +168,16 @@ def _adapted(transform: Any) -> Adapted:
                 _wrapped(f._replace(kind="image") if alone and f.kind == "tensor" else f, v, canvas)
                 for f, v in zip(fields, given, strict=True)
             ]
-        state = torch.random.get_rng_state()
-        torch.random.default_generator.manual_seed(words[0] | words[1] << 32)
-        try:
-            if len(given) == 1:
-                return [transform(given[0])]
-            record = {f.name: value for f, value in zip(fields, given, strict=True)}
-            returned = transform(record)
-        finally:
-            torch.random.set_rng_state(state)
+        with global_draws.turn():
+            state = torch.random.get_rng_state()
+            torch.random.default_generator.manual_seed(words[0] | words[1] << 32)
+            try:
+                if len(given) == 1:
+                    return [transform(given[0])]
+                record = {f.name: value for f, value in zip(fields, given, strict=True)}
+                returned = transform(record)
+            finally:
+                torch.random.set_rng_state(state)
         out = [returned[f.name] for f in fields]
         _check_together(fields, given, out)
         check_rows(fields, values, out, _with_rows(fields))

@@ -21,6 +21,7 @@ from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.sources import Source
 from headrace.sources import open as open_source
+from headrace.surroundings import Surroundings
 from headrace.workers.pool import Pool
 
 
@@ -48,6 +49,7 @@ class Assembly:
         self.workers = Pool(integer("python_workers", given["python_workers"], maximum=INT32))
         self.shard = resolve_shard(given["shard"])
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
+        self._surroundings = Surroundings()
         self._kept = kept
         self._inspector: _core.Loader | None = None
         self._engine: _core.Loader | None = self.make()
@@ -62,7 +64,7 @@ class Assembly:
         given = {**self.given, **self._kept, **changes}
         shard = self.shard if "shard" not in changes else resolve_shard(changes["shard"])
         steps = pipeline or self.pipeline
-        runner = self.workers.runner if self.workers.count else None
+        runner = self.workers.runner if self.workers.count else self._surroundings.runner
         specs = steps.list_specs(runner), steps.field_specs(runner)
         options = engine_options(given, shard)
         options["python_workers"] = self.workers.processes
@@ -73,6 +75,12 @@ class Assembly:
         return _core.Loader(
             self.source.engine, *specs, steps.dropped, options, sampler, device, warn
         )
+
+    def capture_surroundings(self) -> None:
+        """Python code on the engine's threads finds from now on what this thread has."""
+        self._surroundings.capture()
+        for reader in self.source.readers:
+            reader.surroundings = self._surroundings
 
     def engine(self) -> _core.Loader:
         """The engine's loader that is iterated, made again where the world came up before the first

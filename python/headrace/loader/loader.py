@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace import inspection
 from headrace.arguments import integer, switch
 from headrace.drawing.grid import Grid
+from headrace.global_draws import LoopTurn
 from headrace.loader import options, resume_state, table
 from headrace.loader.assembly import Assembly
 from headrace.loader.deliveries import Delivery, EngineBatches, delivery_for
@@ -72,6 +73,7 @@ class Loader(Outputs):
             keywords["exif_orientation"] = True
         self._assembly = Assembly(source, transforms, keywords, self._kept)
         self._turn = Turn()
+        self._loop = LoopTurn(self)
         self._loaded = LoadedState()
         self._delivery: Delivery = EngineBatches(self._assembly)
         self._unused: _Unused | None = None
@@ -118,18 +120,21 @@ class Loader(Outputs):
     def _begin(self, form: Form) -> Iterator[Any]:
         self._end_run()
         self._assembly.workers.start()
+        self._assembly.capture_surroundings()
         self._loaded.begin(self._assembly.engine())
         self._assembly.is_settled = True
         self._run(form)
         self._unused = _Unused(self._turn.number, form)
         self._last_seen = time.perf_counter()
+        self._loop.begin()
         return Iteration(self._next, self._turn, form)
 
     def _end_run(self) -> None:
         """The engine's loader is ours again, no batch of it on its way. In a turn of ours."""
         self._assembly.engine()
         self._unused = None
-        self._delivery.end()
+        with self._loop.stopped():
+            self._delivery.end()
 
     def _run(self, form: Form) -> None:
         """Batches are made from where the engine's loader stands."""
@@ -142,7 +147,12 @@ class Loader(Outputs):
     def _next(self, iteration: Iteration) -> Any:
         if not iteration.has_ended():
             self._unused = None
-            batch = self._take(iteration)
+            self._loop.come_in()
+            batch = None
+            try:
+                batch = self._take(iteration)
+            finally:
+                self._loop.go_out(batch is not None)
         if iteration.has_ended():
             raise iteration.ended()
         self._loaded.forget()
@@ -308,9 +318,10 @@ class Loader(Outputs):
         self._turn.take_over(self._close, patience=0 if exiting() else _PATIENCE)
 
     def _close(self) -> None:
-        self._delivery.close()
-        self._delivery = EngineBatches(self._assembly)
-        self._assembly.close(for_good=exiting())
+        with self._loop.stopped():
+            self._delivery.close()
+            self._delivery = EngineBatches(self._assembly)
+            self._assembly.close(for_good=exiting())
 
     def __enter__(self) -> Loader:
         return self

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.migrate import twisters
+from headrace import twisters
 from headrace.migrate.held import reached_from
 from headrace.migrate.parts import is_thing
 

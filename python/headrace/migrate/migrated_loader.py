@@ -9,7 +9,6 @@ from typing import Any
 from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
 from headrace.loader.form import Form
-from headrace.migrate import seeding
 from headrace.migrate.collated import Collated, CollatedForm
 from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
@@ -54,7 +53,6 @@ class MigratedLoader(Loader):
     def iterate_as(self, form: Form) -> Iterator[Any]:
         """``iter`` of a view: batches in its form."""
         self._follow()
-        seeding.begin()
         if self._asked is not None:
             self._asked.forget()
         form.casts = self.casts

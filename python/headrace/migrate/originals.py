@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -94,8 +93,7 @@ class Timed:
         """The same for generators that it holds, too."""
         if self._generators is None:
             self._generators = generators_in(vars(self))
-        main = threading.get_ident() == threading.main_thread().ident
-        return seeded(seed, self._generators, "" if main else str(self.__name__))
+        return seeded(seed, self._generators)
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
         return os.getpid(), vars(self), program.entries(vars(self))

@@ -32,6 +32,7 @@ from headrace.sources.values import (
     whole_number,
 )
 from headrace.steps import describe
+from headrace.surroundings import Surroundings
 
 _WHICH_IS_WHICH = declare(
     "HR0681",
@@ -77,7 +78,11 @@ def source_from_object(
     engine = _core.python_source(
         reader, len(records), list(reader.fields), class_names, fingerprint, description
     )
-    return Source(_core.with_evident_kinds(engine, listed_kinds(reader.files | dict(kinds or {}))))
+    source = Source(
+        _core.with_evident_kinds(engine, listed_kinds(reader.files | dict(kinds or {})))
+    )
+    source.readers.append(reader)
+    return source
 
 
 class ObjectReader:
@@ -93,6 +98,7 @@ class ObjectReader:
     ) -> None:
         self.records = records
         self.names = names
+        self.surroundings = Surroundings()  # of the loader that was iterated last
         said = said or {}
         first = self._first() if len(records) else {}
         self.kinds = {name: kind_of(name, v, said.get(name, "")) for name, v in first.items()}
@@ -189,7 +195,7 @@ class ObjectReader:
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
         """For each index the values by field (None where not wanted), or what went wrong. Each is
         taken before the next is asked for: an object may fill one array again each time."""
-        return (self._read_one(index, wanted) for index in indices)
+        return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         try:

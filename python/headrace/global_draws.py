@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Global generators of torch, NumPy and Python, from which both training loops and steps draw.
+
+A step in Python that draws from them runs on a thread of the engine's: they are seeded for the
+record before it, and put back after it. A loop that draws meanwhile would get the record's numbers,
+and the step the loop's. So they take turns: while a loop that draws is outside of its loader, these
+steps wait, as they do with DataLoader(num_workers=0), but never where another thread waits for a
+batch. Whether a loop draws is seen at its first batches, and the first of each epoch, between which
+the steps wait in any case; afterwards it is looked at now and then.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import random
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace import _core, twisters
+from headrace.errors import warn
+
+_FIRST = 16  # batches between which steps wait, whatever the loop does
+_AGAIN = 2  # so many in later epochs
+_LOOK = 16  # one batch of so many is looked at afterwards
+_SLICE = 0.05  # seconds between two looks at who waits
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+class _Global(NamedTuple):
+    """A generator that all threads share. take: its state."""
+
+    take: Callable[[], Any]
+    put: Callable[[Any], None]
+    seed: Callable[[int], Any]
+    equal: Callable[[Any, Any], bool]
+
+
+@functools.lru_cache(2)
+def _globals(torch: Any) -> dict[str, _Global]:
+    """torch: the module, where the process has it."""
+    python: Any = random.random
+    numpy: Any = np.random.random_sample
+    out = {
+        "random": _Global(*twisters.of_python(python.__self__), random.seed, operator.eq),
+        "numpy.random": _Global(
+            *twisters.of_numpy(numpy.__self__),
+            lambda seed: np.random.seed(seed & 0xFFFFFFFF),
+            operator.eq,
+        ),
+    }
+    if torch:
+        out["torch"] = _Global(
+            torch.random.get_rng_state,
+            torch.random.set_rng_state,
+            torch.random.default_generator.manual_seed,
+            torch.equal,
+        )
+    return out
+
+
+def _present() -> dict[str, _Global]:
+    return _globals(sys.modules.get("torch"))
+
+
+class _Turns:
+    """Whose generators they are: a step's that runs, or those of loops. The condition's lock is
+    held by the one that uses them."""
+
+    def __init__(self) -> None:
+        self.loops: dict[int, int] = {}  # that are outside of their loaders: their threads
+        self.inside: set[int] = set()  # threads that wait for batches, which may need steps
+        self.drawing: set[str] = set()  # generators that a loop was seen to draw from
+        self.are_used = False  # by steps
+        self.renew()
+
+    def renew(self) -> None:
+        """In a forked child: no other thread is there."""
+        self.condition = threading.Condition(threading.RLock())
+        self.loops.clear()
+
+    def are_loops(self) -> bool:
+        """Whether some may draw now, and no thread waits for a batch."""
+        return bool(self.loops) and not self.inside
+
+    def come_in(self) -> None:
+        """This thread is inside a loader."""
+        self.inside.add(threading.get_ident())
+        if self.loops and self.are_used:
+            with self.condition:
+                self.condition.notify_all()
+
+    def await_loops(self) -> None:
+        """Returns when no loop is outside, or a thread of the program waits for Headrace: it may be
+        for this step. REQUIRES: the lock is held."""
+        self.are_used = True
+        waiting: set[tuple[int, int]] = set()
+        while self.are_loops():
+            frames = sys._current_frames()
+            for loop, thread in list(self.loops.items()):
+                if thread not in frames:  # it has ended
+                    self.loops.pop(loop, None)
+            self.inside.intersection_update(frames)
+            before, waiting = waiting, _inside_headrace(frames)
+            if waiting & before or not self.are_loops():
+                return
+            self.condition.wait(_SLICE)
+
+    def forget(self, loop: int) -> None:
+        """Its loader goes; in the middle of an epoch, it waits for its steps."""
+        if self.loops.pop(loop, None) is not None:
+            self.inside.add(threading.get_ident())  # until its next batch
+
+
+_turns = _Turns()
+os.register_at_fork(after_in_child=_turns.renew)
+
+
+def _inside_headrace(frames: dict[int, Any]) -> set[tuple[int, int]]:
+    """Frames where a thread of the program is in a function of Headrace, and how far it is there.
+    The engine's threads begin in such a function."""
+    found = set()
+    for frame in frames.values():
+        own = []
+        while frame is not None:
+            if is_ours := frame.f_code.co_filename.startswith(_PACKAGE):
+                own.append((id(frame), frame.f_lasti))
+            frame = frame.f_back
+        if own and not is_ours:
+            found.add(own[0])
+    return found
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Inside, the global generators are the caller's; loops that draw wait. On a thread of the
+    engine's it begins when these are inside their loaders."""
+    with _turns.condition:
+        if _core.on_engine_thread():
+            _turns.await_loops()
+        yield
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Global generators as a function of ``seed`` inside, and as they were outside. One thread is
+    inside at a time."""
+    with turn():
+        own = _present()
+        before = {name: each.take() for name, each in own.items()}
+        for each in own.values():
+            each.seed(seed)
+        try:
+            yield
+        finally:
+            for name, each in own.items():
+                each.put(before[name])
+
+
+class LoopTurn:
+    """The loop over one loader, which is outside of it between two batches."""
+
+    def __init__(self, loader: object) -> None:
+        self._left: dict[str, Any] = {}  # states of the generators when it went out
+        self._waited = False  # steps did, since then
+        self._batches = 0
+        weakref.finalize(loader, _turns.forget, id(self))
+
+    def begin(self) -> None:
+        """It has an iterator."""
+        self._left = {}
+        self._batches = min(self._batches, _FIRST - _AGAIN)
+        if self._waits:
+            _turns.loops[id(self)] = threading.get_ident()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """It is ended inside."""
+        _turns.loops.pop(id(self), None)
+        self._left = {}
+        _turns.come_in()
+        try:
+            yield
+        finally:
+            _turns.inside.discard(threading.get_ident())
+
+    def come_in(self) -> None:
+        """It asks for a batch."""
+        if self._left:
+            own, left = _present(), self._left
+            drawn = [n for n in left if not own[n].equal(left[n], own[n].take())]
+            if not self._waited and not _turns.drawing.issuperset(drawn):
+                warn(_BOTH.format(" and ".join(drawn)))
+            _turns.drawing.update(drawn)
+            self._left = {}
+        _turns.come_in()
+
+    def go_out(self, goes_on: bool) -> None:
+        """It has its batch, or no more of them: it waits for the step that runs."""
+        own = threading.get_ident()
+        self._batches += 1
+        self._waited = self._waits
+        if goes_on and self._waited:
+            _turns.loops[id(self)] = own
+        else:
+            _turns.loops.pop(id(self), None)
+        _turns.inside.discard(own)
+        looks = goes_on and (self._waited or self._batches % _LOOK == 0)
+        if _turns.are_used and (looks or _turns.are_loops()):
+            with _turns.condition:
+                if looks:
+                    self._left = {name: each.take() for name, each in _present().items()}
+
+    @property
+    def _waits(self) -> bool:
+        return self._batches <= _FIRST or bool(_turns.drawing)
+
+
+_BOTH = (
+    "the training loop draws from {0}, and steps in Python ran on another thread: either may have "
+    "got the other's numbers. From now on these steps wait while the loop runs; "
+    "python_workers=1 runs them next to it"
+)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Python code finds around it that belongs to a thread: context variables, and of torch
+whether gradients are recorded, inference mode, autocast and the default device.
+
+Steps and sources in Python run on a thread of the engine's, and find there what the thread that
+called ``iter`` had, as a DataLoader's worker processes do that were forked then.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+from headrace import _core
+from headrace.steps import Run, Step
+
+_END = object()
+_DEVICES = ("cpu", "cuda")
+
+
+class Surroundings:
+    """Those of the thread that called ``capture`` last; before, those of any other thread."""
+
+    def __init__(self) -> None:
+        self._context: contextvars.Context | None = None
+        self._torch: dict[str, Any] = {}
+
+    def capture(self) -> None:
+        """Takes those of this thread."""
+        self._context = contextvars.copy_context()
+        self._torch = _of_torch()
+
+    def runner(self, step: Step) -> Run:
+        """What the engine calls for a step."""
+        return lambda records, kinds: self.within(lambda: step.run(records, kinds))
+
+    def within(self, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+        """What ``make()`` gives, one after the other, each made in these surroundings; on threads
+        that the engine did not begin, in their own."""
+        if self._context is None or not _core.on_engine_thread():
+            yield from make()
+            return
+        context = self._context.copy()  # no two threads may be in one
+        with ExitStack() as stack:
+            for each in _changes(self._torch):
+                stack.enter_context(each)
+            results = context.run(lambda: iter(make()))
+            while (result := context.run(next, results, _END)) is not _END:
+                yield result
+
+
+def _of_torch() -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    found = {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "device": torch.get_default_device(),
+    }
+    for device in _DEVICES:
+        found[device] = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+    return found
+
+
+def _changes(wanted: dict[str, Any]) -> list[AbstractContextManager[Any]]:
+    """What makes this thread's state of torch the wanted one."""
+    if not wanted:
+        return []
+    torch, now = sys.modules["torch"], _of_torch()
+    made: list[AbstractContextManager[Any]] = []
+    if wanted["inference"] != now["inference"]:
+        made.append(torch.inference_mode(wanted["inference"]))
+    if wanted["grad"] != now["grad"] or made:
+        made.append(torch.set_grad_enabled(wanted["grad"]))
+    if wanted["device"] != now["device"]:
+        made.append(wanted["device"])  # a torch.device is a context, too
+    for device in _DEVICES:
+        if wanted[device] != now[device]:
+            enabled, dtype = wanted[device]
+            made.append(torch.autocast(device, dtype=dtype, enabled=enabled))
+    return made

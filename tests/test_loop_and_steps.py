@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps in Python run on another thread than the training loop: neither gets the other's random
+numbers, and steps find the loop's context."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from processes import run_code
+
+import headrace as hr
+from headrace import global_draws
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader, Dataset  # noqa: E402
+
+DRAWS = {
+    "random": (random.seed, random.random),
+    "numpy.random": (np.random.seed, np.random.random),
+    "torch": (torch.manual_seed, lambda: torch.rand(1).item()),
+}
+RECORDS, SIZE = 48, 2
+
+
+@pytest.fixture(autouse=True)
+def no_loop_has_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(global_draws._turns, "drawing", set())
+
+
+class Drawing(Dataset[Any]):
+    """Its records are numbers from the global generators; others get every chance to run."""
+
+    def __init__(self, inside: threading.Event) -> None:
+        self.inside = inside
+
+    def __len__(self) -> int:
+        return RECORDS
+
+    def __getitem__(self, index: int) -> Any:
+        self.inside.set()
+        drawn = []
+        for _ in range(3):
+            os.sched_yield()  # without the GIL
+            drawn.append([draw() for _, draw in DRAWS.values()])
+        self.inside.clear()
+        return torch.tensor(drawn, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_neither_the_loop_nor_the_steps_get_the_others_numbers(name: str) -> None:
+    seed, draw = DRAWS[name]
+    inside = threading.Event()
+    view = hr.from_dataloader(DataLoader(Drawing(inside), batch_size=SIZE)).torch()
+    alone = [batch.clone() for batch in view]
+    view.set_epoch(0)
+    seed(5)
+    drawn = []
+    for batch, expected in zip(view, alone, strict=True):
+        for _ in range(30):
+            os.sched_yield()
+            assert not inside.is_set()
+            drawn.append(draw())
+        assert torch.equal(batch, expected)
+    seed(5)
+    assert drawn == [draw() for _ in drawn]
+
+
+def test_a_loop_that_begins_to_draw_late_is_warned_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(global_draws._turns, "are_used", True)
+    loader = {0}
+    loop = global_draws.LoopTurn(loader)
+    loop.begin()
+    for _ in range(2 * global_draws._LOOK):
+        loop.come_in()
+        loop.go_out(True)
+    assert not global_draws._turns.loops  # steps run next to it
+    random.random()
+    with pytest.warns(hr.Warning, match="the training loop draws from random, and steps"):
+        loop.come_in()
+    loop.go_out(True)
+    assert global_draws._turns.are_loops()
+    del loader
+    assert not global_draws._turns.loops
+
+
+WAITS = """
+import random, threading
+import numpy as np
+import headrace as hr
+from headrace import global_draws
+
+class Drawing:
+    def __len__(self): return 64
+    def __getitem__(self, i): return {"x": i}
+
+def step(x):
+    with global_draws.seeded(int(x)):
+        return np.float64(random.random())
+
+def made():
+    return hr.Loader(Drawing(), [hr.transforms.Python(step, {"x": ("float64", ())})], batch_size=4)
+
+def first(loader):
+    random.random()
+    return next(iter(loader))
+
+loader, other = made(), made()
+for batch in loader:
+    random.random()
+    thread = threading.Thread(target=lambda: list(other))  # waits for steps, and the loop for it
+    thread.start()
+    thread.join()
+    first(other)
+    other = made()  # the one before goes while its steps wait
+first(loader)
+loader.close()
+first(made())
+abandoned = iter(made())
+next(abandoned)
+print("end")
+"""
+
+
+def test_no_one_waits_for_ever_for_steps_that_wait_for_the_loop() -> None:
+    done = run_code(WAITS)
+    assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)
+
+
+NAME = contextvars.ContextVar("NAME", default="unset")
+
+
+def surroundings() -> tuple[Any, ...]:
+    return (
+        NAME.get(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        str(torch.get_default_device()),
+        str(torch.get_default_dtype()),
+        torch.is_autocast_enabled("cpu"),
+    )
+
+
+class Looks(Dataset[Any]):
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, ...]] = []
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            self.seen.append(surroundings())
+        return {"x": np.zeros(3, np.float32)}
+
+
+@pytest.mark.parametrize("door", ["object", "step", "dataloader"])
+def test_steps_find_the_context_that_the_loop_had_at_iter(door: str) -> None:
+    looks = Looks()
+    loaders = {
+        "object": lambda: hr.Loader(looks, batch_size=4),
+        "step": lambda: hr.Loader(
+            [{"x": 0}] * 40, [lambda x: looks[0]["x"].sum(dtype=np.int64)], batch_size=4
+        ),
+        "dataloader": lambda: hr.from_dataloader(
+            DataLoader(looks, batch_size=4, collate_fn=list), verbose=False
+        ).torch(),
+    }
+    loader = loaders[door]()
+    looks.seen.clear()
+
+    def iterated() -> None:
+        NAME.set("at iter")
+        with torch.no_grad(), torch.device("meta"), torch.autocast("cpu"):
+            iterator = iter(loader)
+            expected = surroundings()
+        NAME.set("later")
+        list(iterator)
+        assert set(looks.seen) == {expected}
+
+    contextvars.copy_context().run(iterated)
+    looks.seen.clear()
+    with torch.inference_mode():
+        iterator, expected = iter(loader), surroundings()
+    list(iterator)
+    assert set(looks.seen) == {expected}
