@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as Caffe and Caffe2 put them into LMDB, by their .proto files, and environments that the
-lmdb package writes: nothing of Headrace."""
+"""Values as Caffe puts them into LMDB, by its .proto file, and environments that the lmdb package
+writes: nothing of Headrace."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ def datum(
 ) -> bytes:
     sizes = b"".join(number(1 + i, size) for i, size in enumerate(shape))
     return sizes + field(4, data) + number(5, label) + (number(7, 1) if encoded else b"")
-
-
-def tensors(picture: bytes, label: int) -> bytes:
-    """As Caffe2's make_image_db writes them."""
-    image = number(1, 1) + number(2, 4) + field(6, picture)
-    return field(1, image) + field(1, number(1, 1) + number(2, 2) + number(4, label))
 
 
 def write(path: Path, entries: Mapping[bytes, bytes], **options: Any) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import labeled_files_of
-from lmdb_writer import datum, tensors, write
+from lmdb_writer import datum, write
 
 import headrace as hr
 
@@ -27,15 +27,6 @@ def datums(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for i, (path, label) in enumerate(labeled_files_of(pictures))
     }
     return write(tmp_path_factory.mktemp("lmdb") / "train_lmdb", entries)
-
-
-def test_caffe2s_tensors_are_pictures_and_labels(pictures: Path, tmp_path: Path) -> None:
-    files = labeled_files_of(pictures)
-    entries = {b"%05d" % i: tensors(path.read_bytes(), c) for i, (path, c) in enumerate(files)}
-    source, expected = hr.open(write(tmp_path / "caffe2", entries)), hr.open(pictures)
-    assert source.column("label").tolist() == expected.column("label").tolist()
-    for i in range(len(files)):
-        np.testing.assert_array_equal(source[i]["image"], expected[i]["image"])
 
 
 def test_records_keys_and_labels(datums: Path, pictures: Path) -> None:

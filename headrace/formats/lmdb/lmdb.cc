@@ -230,8 +230,8 @@ const FormatRecord kLmdb{
     .doc =
         "An LMDB environment: the folder with data.mdb, or the file itself (nosubdir); several "
         "become one. Records are the values in the order of their keys; values are encoded "
-        "pictures, Caffe's Datum, Caffe2's TensorProtos or bytes. Fields: image and label, or what "
-        "the messages hold; of plain bytes, value.",
+        "pictures, Caffe's Datum or bytes. Fields: image and label, or what the messages hold; of "
+        "plain bytes, value.",
     .example = "hr.open(\"train_lmdb/\")",
     .params = {{.name = "database",
                 .type = ParamType::kString,
@@ -239,12 +239,11 @@ const FormatRecord kLmdb{
                {.name = "values",
                 .type = ParamType::kString,
                 .doc = "What the values are; default, what the first ones look like.",
-                .choices = {"image", "datum", "tensorprotos", "bytes"}},
+                .choices = {"image", "datum", "bytes"}},
                {.name = "bgr",
                 .type = ParamType::kBool,
-                .doc = "Three-channel pixels that a Datum or a TensorProto holds raw are in the "
-                       "order blue, green, red, as Caffe's tools write them; they are delivered as "
-                       "RGB either way.",
+                .doc = "Three-channel pixels that a Datum holds raw are in the order blue, green, "
+                       "red, as Caffe's tools write them; they are delivered as RGB either way.",
                 .fallback = true},
                {.name = "recover",
                 .type = ParamType::kBool,

@@ -18,11 +18,8 @@ LmdbTestEnvironment::Entries entries_of(int way) {
     if (way == 1) {
       value = proto_number(1, 3) + proto_number(2, 4) + proto_number(3, 4) +
               proto_bytes(4, pixels) + proto_number(5, uint64_t(i));
-    } else if (way == 2) {
-      value =
-          proto_bytes(
-              1, proto_number(1, pixels.size()) + proto_number(2, 3) + proto_bytes(5, pixels)) +
-          proto_bytes(1, proto_number(1, 1) + proto_number(2, 2) + proto_number(4, uint64_t(i)));
+    } else if (way == 2) {  // a picture's file
+      value = std::string("\xFF\xD8\xFF\xE0\0\x10JFIF\0", 11) + pixels;
     }
     out.emplace_back("key" + std::to_string(100 + i), value);
   }

@@ -13,16 +13,15 @@ namespace {
 
 const ErrorCode kOtherValues{
     "HR0484", ErrorKind::kConfig, "values of another kind",
-    "The values of an LMDB database are read as pictures (JPEG, PNG), as Caffe's Datum or Caffe2's "
-    "TensorProtos messages, or as plain bytes; values= names one. Pickles, which would run code "
-    "that stands in the data, and msgpack values are not read: write the pictures' encoded bytes "
-    "as values, or open the database in Python and give headrace.open an object with len() and "
-    "[i]."};
+    "The values of an LMDB database are read as pictures (JPEG, PNG), as Caffe's Datum "
+    "messages, or as plain bytes; values= names one. Pickles, which would run code that stands in "
+    "the data, and msgpack values are not read: write the pictures' encoded bytes as values, or "
+    "open the database in Python and give headrace.open an object with len() and [i]."};
 
 const ErrorCode kBadValue{
     "HR0485", ErrorKind::kData, "bad value in an LMDB database",
     "A value is not what the others of its database are: its message is damaged, or its picture "
-    "or tensor has another size or type than the first ones. The record is bad, the others are "
+    "has another size or type than the first ones. The record is bad, the others are "
     "not affected; on_error decides what happens."};
 
 // Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP after.
@@ -103,20 +102,16 @@ class PlainValues final : public LmdbValues {
   }
 };
 
-using MakeValues = std::unique_ptr<LmdbValues> (*)(std::span<const ValueBytes>, const ValueOptions&,
-                                                   std::string&);
-
-// From those of the samples that are such values by themselves, if these are most of them: one may
-// be bad.
-std::unique_ptr<LmdbValues> from_most(std::span<const ValueBytes> samples,
-                                      const ValueOptions& options, MakeValues make,
-                                      std::string& why) {
+// From those of the samples that are a Datum by themselves, if these are most of them: one may be
+// bad.
+std::unique_ptr<LmdbValues> datum_in_most(std::span<const ValueBytes> samples,
+                                          const ValueOptions& options, std::string& why) {
   std::vector<ValueBytes> fitting;
   for (const ValueBytes& sample : samples) {
-    if (make({&sample, 1}, options, why)) fitting.push_back(sample);
+    if (datum_values({&sample, 1}, options, why)) fitting.push_back(sample);
   }
   if (2 * fitting.size() <= samples.size() && !samples.empty()) return nullptr;
-  return make(fitting, options, why);
+  return datum_values(fitting, options, why);
 }
 
 bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
@@ -137,8 +132,7 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
           "or read the values as they are with values=\"bytes\"");
   }
   std::string why;
-  if (auto values = from_most(samples, options, datum_values, why)) return values;
-  return from_most(samples, options, tensor_protos_values, why);
+  return datum_in_most(samples, options, why);
 }
 
 }  // namespace
@@ -177,10 +171,7 @@ std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const V
     if (values) return values;
   }
   if (kind == "image") return std::make_unique<PictureValues>();
-  if (kind == "datum") values = from_most(samples, options, datum_values, why);
-  if (kind == "tensorprotos") {
-    values = from_most(samples, options, tensor_protos_values, why);
-  }
+  if (kind == "datum") values = datum_in_most(samples, options, why);
   if (kind == "bytes" || kind.empty()) return std::make_unique<PlainValues>();
   if (values) return values;
   raise(kOtherValues, "the values are no " + std::string(kind) + ": " + why,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the values of an LMDB database hold, and how they become fields: a picture as it is, Caffe's
-// Datum, Caffe2's TensorProtos, or just bytes.
+// Datum, or just bytes.
 //
 // A LmdbValues is made from a few values, and fixes the schema by them; a later value that does not
 // fit it is that record's error. Const members may be called from any thread.
@@ -44,11 +44,9 @@ struct ValueOptions {
   bool bgr = true;  // raw pixels stand in the order blue, green, red
 };
 
-// Each gives null, and says why, when the samples are not such values, or differ too much.
+// Null, and why, when the samples are not such values, or differ too much.
 std::unique_ptr<LmdbValues> datum_values(std::span<const ValueBytes> samples,
                                          const ValueOptions& options, std::string& why);
-std::unique_ptr<LmdbValues> tensor_protos_values(std::span<const ValueBytes> samples,
-                                                 const ValueOptions& options, std::string& why);
 
 // `kind`: of values=; empty: what the samples look like. Throws Exception HR0484 when they are not
 // of the kind, or are pickles and the like, which are not read.

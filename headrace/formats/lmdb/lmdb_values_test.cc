@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of values: pictures, Caffe's and Caffe2's messages, bytes; messages are encoded here
-// by hand, after caffe.proto and caffe2.proto.
+// What becomes of values: pictures, Caffe's messages, bytes; messages are encoded here by hand,
+// after caffe.proto.
 #include "headrace/formats/lmdb/lmdb_values.h"
 
 #include <gtest/gtest.h>
@@ -21,12 +21,6 @@ std::string datum(int channels, int height, int width, const std::string& data, 
 
 std::string encoded_datum(const std::string& picture, int64_t label) {
   return datum(3, 8, 8, picture, label, proto_number(7, 1));
-}
-
-std::string tensor(int type, const std::vector<int64_t>& dims, const std::string& rest) {
-  std::string out;
-  for (const int64_t size : dims) out += proto_number(1, static_cast<uint64_t>(size));
-  return proto_bytes(1, out + proto_number(2, uint64_t(type)) + rest);
 }
 
 std::string raw_floats(const std::vector<float>& values) {
@@ -91,7 +85,6 @@ TEST_F(LmdbValuesTest, are_told_by_the_first_ones) {
   EXPECT_EQ(make({kJpeg, kJpeg}).name(), "image");
   EXPECT_EQ(make({std::string("RIFF\x20\0\0\0WEBPVP8 ", 16)}).name(), "image");
   EXPECT_EQ(make({encoded_datum(kJpeg, 3)}).name(), "datum");
-  EXPECT_EQ(make({tensor(4, {1}, proto_bytes(6, kJpeg))}).name(), "tensorprotos");
   EXPECT_EQ(make({"text", kJpeg}).name(), "bytes");
   EXPECT_EQ(make({""}).name(), "bytes");
   EXPECT_EQ(make({}).name(), "bytes");
@@ -195,91 +188,10 @@ TEST_F(LmdbValuesTest, a_label_is_read_without_its_picture) {
     const std::string whole = encoded_datum(kJpeg + std::string(60, 'x'), 7);
     (void)label(datums, whole.substr(0, std::min(cut, whole.size())));
   }
-  const auto protos = [](const std::string& image, int64_t number) {
-    return tensor(4, {1}, proto_bytes(6, image)) +
-           tensor(2, {1}, proto_number(4, static_cast<uint64_t>(number)));
-  };
-  const LmdbValues& tensors = make({protos(kJpeg, 1)});
-  EXPECT_EQ(label(tensors, protos(picture, 77), &read), "77");
-  EXPECT_LT(read, 200u);
-  EXPECT_EQ(label(tensors, protos(picture, -77)), "-77");
-  EXPECT_NE(label(tensors, tensor(4, {1}, proto_bytes(6, kJpeg))).find("damaged"),
-            std::string::npos);
-}
-
-TEST_F(LmdbValuesTest, tensor_protos_of_a_picture_and_a_label) {
-  const auto value = [](const std::string& picture, int label) {
-    return tensor(4, {1}, proto_bytes(6, picture)) +
-           tensor(2, {1}, proto_number(4, uint64_t(label)));
-  };
-  const LmdbValues& values = make({value(kJpeg, 1), value(kJpeg, 2)});
-  ASSERT_EQ(values.schema().size(), 2u);
-  EXPECT_EQ(values.schema()[0].kind, FieldKind::kImage);
-  EXPECT_EQ(values.schema()[1].kind, FieldKind::kLabel);
-  EXPECT_EQ(parse(values, value("no picture at all", 5)), "");  // decoding tells
-  EXPECT_EQ(field(0), "no picture at all");
-  EXPECT_EQ(record_.fields[1].scalar, 5);
-  EXPECT_EQ(parse(values, tensor(4, {1}, proto_bytes(6, kJpeg))),
-            "there are 1 tensors, and 2 in others");
-}
-
-TEST_F(LmdbValuesTest, bytes_of_a_tensor_are_pixels_of_height_width_channels) {
-  const std::string value = tensor(3, {1, 2, 3}, proto_bytes(5, "bgrBGR"));
-  const LmdbValues& values = make({value});
-  EXPECT_EQ(values.schema()[0].shape, (Shape{3, 1, 2}));
-  EXPECT_EQ(parse(values, value), "");
-  EXPECT_EQ(field(0), "rRgGbB");
-}
-
-TEST_F(LmdbValuesTest, tensors_keep_their_names_types_and_shapes) {
-  const std::string value =
-      tensor(1, {2}, proto_bytes(3, raw_floats({1, 2})) + proto_bytes(7, "weight")) +
-      tensor(10, {2, 1}, proto_bytes(10, proto_varint(3) + proto_varint(uint64_t(-4)))) +
-      tensor(9, {2}, proto_number(4, uint64_t(-1)) + proto_number(4, 300)) +
-      tensor(13, {}, "\x49" + std::string(8, '\0')) + tensor(4, {1}, proto_bytes(6, "text")) +
-      tensor(2, {2}, proto_bytes(13, std::string("\1\0\0\0\2\0\0\0", 8)));
-  const LmdbValues& values = make({value});
-  const Schema& schema = values.schema();
-  ASSERT_EQ(schema.size(), 6u);
-  EXPECT_EQ(schema[0].name, "weight");
-  EXPECT_EQ(schema[1].name, "tensor_1");
-  EXPECT_EQ(schema[1].dtype, DType::kInt64);
-  EXPECT_EQ(schema[1].shape, (Shape{2, 1}));
-  EXPECT_EQ(schema[2].dtype, DType::kInt16);
-  EXPECT_EQ(schema[3].dtype, DType::kFloat64);
-  EXPECT_EQ(schema[4].kind, FieldKind::kBytes);
-  EXPECT_EQ(parse(values, value), "");
-  EXPECT_EQ(field(0), raw_floats({1, 2}));
-  int64_t numbers[2];
-  std::memcpy(numbers, field(1).data(), sizeof numbers);
-  EXPECT_EQ(numbers[0], 3);
-  EXPECT_EQ(numbers[1], -4);
-  EXPECT_EQ(field(2), std::string("\xFF\xFF\x2C\x01", 4));
-  EXPECT_EQ(field(4), "text");
-  EXPECT_EQ(field(5), std::string("\1\0\0\0\2\0\0\0", 8));
-}
-
-TEST_F(LmdbValuesTest, a_tensor_with_more_elements_than_it_says_is_bad) {
-  const std::string label = tensor(2, {1}, proto_number(4, 1));
-  const std::string image = tensor(4, {1}, proto_bytes(6, kJpeg));
-  const LmdbValues& values = make({image + label});
-  const std::string many = tensor(2, {1}, proto_bytes(4, std::string(1000, '\1')));
-  EXPECT_EQ(parse(values, image + many), "tensor 1: a tensor of 1 has 1,000 elements");
-  // Raw elements, and as many others beside them: the others are not read.
-  const std::string both =
-      tensor(2, {1},
-             proto_bytes(13, std::string("\7\0\0\0", 4)) + proto_bytes(4, std::string(1000, '\1')));
-  EXPECT_EQ(parse(values, image + both), "");
-  EXPECT_EQ(record_.fields[1].scalar, 7);
-  EXPECT_NE(parse(values, image + tensor(2, {INT64_MAX, INT64_MAX}, "")), "");
 }
 
 TEST_F(LmdbValuesTest, every_cut_and_changed_byte_of_a_value_is_survived) {
-  const std::string values[] = {
-      datum(3, 2, 2, "abcdefghijkl", 300, ""), encoded_datum(kJpeg, 3),
-      tensor(4, {1}, proto_bytes(6, kJpeg)) + tensor(2, {1}, proto_number(4, 5)),
-      tensor(3, {2, 2, 3}, proto_bytes(5, "abcdefghijkl")) +
-          tensor(10, {3}, proto_bytes(10, "\1\2\3"))};
+  const std::string values[] = {datum(3, 2, 2, "abcdefghijkl", 300, ""), encoded_datum(kJpeg, 3)};
   for (const std::string& value : values) {
     make({value});
     const std::unique_ptr<LmdbValues> reader = std::move(values_);
@@ -295,8 +207,7 @@ TEST_F(LmdbValuesTest, every_cut_and_changed_byte_of_a_value_is_survived) {
       for (const std::string& bytes : damaged) {
         parse(*reader, bytes);
         if (labeled) (void)label(*reader, bytes);
-        for (const std::string_view kind : {"", "datum", "tensorprotos"})
-          (void)refusal({bytes}, kind);
+        for (const std::string_view kind : {"", "datum"}) (void)refusal({bytes}, kind);
       }
     }
   }
