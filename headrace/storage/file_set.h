@@ -19,8 +19,6 @@
 
 namespace headrace {
 
-class CopiesInUse;
-
 class FileSet final : private IdleFiles::Owner {
  public:
   static constexpr size_t kMostOpen = 256;
@@ -39,9 +37,6 @@ class FileSet final : private IdleFiles::Owner {
   const std::string& shown(size_t file) const {
     return shown_.empty() ? paths_[file] : shown_[file];
   }
-  // Holds those of the files that are copies in the cache where they are, as long as the set lives.
-  void keep(std::shared_ptr<const CopiesInUse> copies) { copies_ = std::move(copies); }
-  const CopiesInUse* copies() const { return copies_.get(); }  // null where there are none
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
   // Whether any of them does (storage.h).
@@ -74,7 +69,6 @@ class FileSet final : private IdleFiles::Owner {
 
   std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
-  std::shared_ptr<const CopiesInUse> copies_;
   size_t most_open_;
   bool answers_later_ = false;
   bool closes_ = true;  // false: all of them may stay open for good

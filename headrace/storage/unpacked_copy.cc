@@ -16,9 +16,7 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/mutex.h"
 #include "headrace/storage/about_copy.h"
-#include "headrace/storage/copy_eviction.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
@@ -44,9 +42,9 @@ const ErrorCode kNoCache{
 const ErrorCode kNotWritten{
     "HR0210", ErrorKind::kStorage, "cannot unpack into the cache folder",
     "The unpacked copy of a packed file could not be written into the user's cache folder: the "
-    "disk is full, HEADRACE_CACHE_LIMIT is reached by copies in use, or the folder may not be "
-    "written. Make room, raise the limit, or set HEADRACE_CACHE to a folder on another disk. "
-    "Copies (unpacked-*) that nobody uses go by themselves; they are made again when wanted."};
+    "disk is full, or the folder may not be written. Delete copies there (unpacked-*) whose files "
+    "no run reads, which are made again when they are wanted, or set HEADRACE_CACHE to a folder on "
+    "another disk."};
 
 const ErrorCode kCopyTooLarge{
     "HR0212", ErrorKind::kResource, "packed file expands too far",
@@ -58,11 +56,22 @@ constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
 
 using Passed = std::function<void(uint64_t)>;
 
+std::string bytes_text(uint64_t bytes) {
+  char text[32];
+  if (bytes < 10'000'000) {
+    std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
+  } else {
+    std::snprintf(text, sizeof text, "%.1f GB", double(bytes) / 1e9);
+  }
+  return text;
+}
+
 Error not_written(const std::string& path, const CacheDirectory& cache, std::string why) {
   return {.code = &kNotWritten,
           .what = "could not unpack it into " + cache.path() + ": " + std::move(why),
           .where = {.file = path},
-          .hint = "make room there, or set HEADRACE_CACHE to a folder on another disk"};
+          .hint = "delete " + cache.path_of("unpacked-*") +
+                  " that no run reads, or set HEADRACE_CACHE to a folder on another disk"};
 }
 
 Error not_written(const std::string& path, const CacheDirectory& cache, int error_number) {
@@ -93,7 +102,10 @@ std::string name_for(const std::string& path, const FileIdentity& identity) {
   out.number(identity.inode);
   out.number(identity.size);
   out.number(identity.modified_ns);
-  return name_of_copy(hash_of(out.out));
+  char name[32];
+  std::snprintf(name, sizeof name, "unpacked-%016llx",
+                static_cast<unsigned long long>(hash_of(out.out)));
+  return name;
 }
 
 // To be asked before the file is unpacked: a change meanwhile shows.
@@ -116,8 +128,7 @@ struct Wanted {
   const File& file;
   const PackedState packed;
   const std::string name;
-  CopiesInUse& copies;
-  const CacheDirectory& cache = copies.cache();
+  const CacheDirectory& cache;
 
   std::string path() const { return cache.path_of(name); }
   std::string about() const { return name + ".about"; }
@@ -138,7 +149,6 @@ std::optional<AboutCopy> about_kept(const Wanted& wanted) {
 std::optional<UnpackedCopy> kept_copy(const Wanted& wanted) {
   std::optional<AboutCopy> about = about_kept(wanted);
   if (!about || state_of_copy(wanted.path()) != about->copy) return {};
-  note_opened(wanted.cache, wanted.name);
   return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
@@ -173,15 +183,13 @@ std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& pass
 
 class Job {
  public:
-  Job(const Wanted& wanted, Packing packing, const Passed& passed, const UnpackLimits& limits,
-      std::optional<uint64_t> cache_limit)
+  Job(const Wanted& wanted, Packing packing, const Passed& passed, const UnpackLimits& limits)
       : wanted_(wanted),
         file_(wanted.file),
         packing_(packing),
         cache_(wanted.cache),
         passed_(passed),
         limits_(limits),
-        cache_limit_(cache_limit),
         unpacker_(Unpacker::make(packing)),
         in_(std::min<uint64_t>(kInBlock, std::max<uint64_t>(wanted.file.size(), 1))),
         out_(kOutBlock) {}
@@ -189,10 +197,10 @@ class Job {
   Result<UnpackedCopy> run() {
     copy_ = GrowingFile::create(wanted_.path());
     if (!copy_) return not_written(file_.path(), cache_, errno);
-    if (Result<void> room = make_room(file_.size()); !room) return std::move(room.error());
+    if (Result<void> room = find_room(file_.size()); !room) return std::move(room.error());
     if (Result<void> done = unpack_all(); !done) return std::move(done.error());
     if (Result<void> rest = write_out(); !rest) return std::move(rest.error());
-    if (Result<void> room = make_room(0); !room) return std::move(room.error());
+    if (Result<void> room = find_room(0); !room) return std::move(room.error());
     if (Result<void> kept = keep(); !kept) return std::move(kept.error());
     return UnpackedCopy{.path = wanted_.path(), .damage = std::move(damage_)};
   }
@@ -280,7 +288,7 @@ class Job {
     }
     if (written_ + used_ >= looked_ + kLookEvery) {
       looked_ = written_ + used_;
-      if (Result<void> room = make_room(used_); !room) return room;
+      if (Result<void> room = find_room(used_); !room) return room;
     }
     if (!copy_->write(written_, std::span(out_.data(), used_))) {
       return not_written(file_.path(), cache_, errno);
@@ -291,60 +299,16 @@ class Job {
     return {};
   }
 
-  // For so many bytes more. Copies that nobody uses are deleted for it.
-  Result<void> make_room(uint64_t bytes) {
-    static Mutex one_at_a_time;  // so that threads do not delete for each other's need
-    MutexLock lock(one_at_a_time);
-    if (Result<void> below = stay_below_limit(bytes); !below) return below;
-    return leave_free(bytes);
-  }
-
-  Result<void> stay_below_limit(uint64_t bytes) {
-    if (!cache_limit_) return {};
-    const auto over = [&] {
-      uint64_t all = written_ + bytes;
-      for (const KeptCopy& copy : kept_copies(cache_)) all += copy.name == name() ? 0 : copy.bytes;
-      return all - std::min(all, *cache_limit_);
-    };
-    if (written_ + bytes <= *cache_limit_) {
-      const uint64_t too_many = over();
-      if (too_many == 0) return {};
-      delete_unused(too_many);
-      if (over() == 0) return {};
-    }
-    Error error = not_written(file_.path(), cache_,
-                              "with the copies that are in use it would have more bytes than "
-                              "HEADRACE_CACHE_LIMIT, " +
-                                  bytes_text(*cache_limit_));
-    error.hint = "raise the limit, or close what uses the other copies";
-    return error;
-  }
-
-  Result<void> leave_free(uint64_t bytes) {
+  // Whether the disk has so many bytes more, and some to spare.
+  Result<void> find_room(uint64_t bytes) const {
     struct statvfs disk{};
-    const auto look = [&] { return ::statvfs(cache_.path().c_str(), &disk) == 0; };
-    const auto free = [&] { return uint64_t{disk.f_bavail} * disk.f_frsize; };
-    if (!look()) return {};
-    uint64_t wished = limits_.leave_free;
-    if (!cache_limit_) {
-      const double share = double(disk.f_blocks) * double(disk.f_frsize) * limits_.wish_free;
-      wished = std::max(wished, static_cast<uint64_t>(share));
-    }
-    if (free() < bytes + wished) {
-      delete_unused(bytes + wished - free());
-      if (!look()) return {};
-    }
-    if (free() >= bytes && free() - bytes >= limits_.leave_free) return {};
+    if (::statvfs(cache_.path().c_str(), &disk) != 0) return {};
+    const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
+    if (free >= bytes && free - bytes >= limits_.leave_free) return {};
     return not_written(file_.path(), cache_,
-                       "its disk has " + bytes_text(free()) + " free, after " +
-                           bytes_text(written_) + " of the copy");
+                       "its disk has " + bytes_text(free) + " free, after " + bytes_text(written_) +
+                           " of the copy");
   }
-
-  void delete_unused(uint64_t bytes) {
-    wanted_.copies.count_deleted(delete_unused_copies(cache_, bytes));
-  }
-
-  const std::string& name() const { return wanted_.name; }
 
   // The copy gets its name, then the file that says that it is whole.
   Result<void> keep() {
@@ -377,7 +341,6 @@ class Job {
   const CacheDirectory& cache_;
   const Passed& passed_;
   const UnpackLimits limits_;
-  const std::optional<uint64_t> cache_limit_;
   std::unique_ptr<Unpacker> unpacker_;
   std::unique_ptr<GrowingFile> copy_;
   Buffer in_, out_;
@@ -394,16 +357,12 @@ class Job {
 
 }  // namespace
 
-void hold_copy(const std::string& path, CopiesInUse& copies) {
-  const Result<FileIdentity> identity = identity_of(path);
-  if (identity) copies.hold(name_for(path, *identity));
-}
-
-Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, CopiesInUse& copies,
-                                   const Passed& passed, const UnpackLimits& limits) {
+Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
+                                   const CacheDirectory& cache, const Passed& passed,
+                                   const UnpackLimits& limits) {
   Result<File> file = File::open(path);
   if (!file) return std::move(file.error());
-  if (copies.cache().path().empty()) {
+  if (cache.path().empty()) {
     return Error{
         .code = &kNoCache,
         .what = "it is packed with " + std::string(name_of(packing)) +
@@ -411,21 +370,19 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, Cop
         .where = {.file = path},
         .hint = "set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself"};
   }
-  Result<std::optional<uint64_t>> limit = cache_limit();
-  if (!limit) return std::move(limit.error());
+  cache.make();
   Result<FileIdentity> identity = file->identity();
   if (!identity) return std::move(identity.error());
   Result<PackedState> packed = state_of_packed(*file);
   if (!packed) return std::move(packed.error());
-  const Wanted wanted{*file, *packed, name_for(path, *identity), copies};
-  copies.hold(wanted.name);
+  const Wanted wanted{*file, *packed, name_for(path, *identity), cache};
   if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
   const MakersLock lock(wanted.path() + ".lock", [&] {
     if (passed) passed(0);
   });
   if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
   if (std::optional<UnpackedCopy> copy = proven_copy(wanted, passed)) return std::move(*copy);
-  return Job(wanted, packing, passed, limits, *limit).run();
+  return Job(wanted, packing, passed, limits).run();
 }
 
 }  // namespace headrace

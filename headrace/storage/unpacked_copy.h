@@ -14,7 +14,7 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/storage/copies_in_use.h"
+#include "headrace/storage/cache_directory.h"
 #include "headrace/storage/unpacker.h"
 
 namespace headrace {
@@ -27,9 +27,6 @@ struct UnpackLimits {
   uint64_t always = uint64_t{1} << 30;
   // What stays free on the cache folder's disk.
   uint64_t leave_free = uint64_t{256} << 20;
-  // The share of that disk that is free afterwards, as far as copies can be deleted that nobody
-  // uses. HEADRACE_CACHE_LIMIT takes its place.
-  double wish_free = 0.1;
 };
 
 struct UnpackedCopy {
@@ -38,16 +35,13 @@ struct UnpackedCopy {
   std::optional<Error> damage = {};
 };
 
-// The copy stays for as long as `copies` lives, in whose cache folder it lies; others there may be
-// deleted for it. `passed` is called now and then with the number of packed bytes that are done;
-// what it throws ends the work. Errors: HR0201..HR0205 of the file; HR0209 no cache folder; HR0210
-// the copy cannot be written; HR0212 it would be too large; HR0279 the limit is no size.
+// `passed` is called now and then with the number of packed bytes that are done; what it throws
+// ends the work. Errors: HR0201..HR0205 of the file; HR0209 no cache folder; HR0210 the copy cannot
+// be written, or the disk has no room; HR0212 it would be too large.
 // REQUIRES: packing is not kNone.
-Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, CopiesInUse& copies,
+Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
+                                   const CacheDirectory& cache,
                                    const std::function<void(uint64_t)>& passed = {},
                                    const UnpackLimits& limits = {});
-
-// Keeps a copy that will be wanted from being deleted for those that are wanted before.
-void hold_copy(const std::string& path, CopiesInUse& copies);
 
 }  // namespace headrace

@@ -31,8 +31,7 @@ struct Kept {
   std::vector<uint8_t> sound;
 
   Kept() {
-    CopiesInUse copies(cache);
-    Result<UnpackedCopy> made = unpacked_copy(packed, Packing::kGzip, copies);
+    Result<UnpackedCopy> made = unpacked_copy(packed, Packing::kGzip, cache);
     if (!made || made->damage) std::abort();
     copy = made->path;
     about = copy + ".about";
@@ -59,8 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   std::ofstream(kept.about, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
-  CopiesInUse copies(kept.cache);
-  const Result<UnpackedCopy> got = unpacked_copy(kept.packed, Packing::kGzip, copies);
+  const Result<UnpackedCopy> got = unpacked_copy(kept.packed, Packing::kGzip, kept.cache);
   if (!got || got->path != kept.copy || std::filesystem::file_size(got->path) != 1000) std::abort();
   return 0;
 }

@@ -62,18 +62,14 @@ std::string content_of(const std::string& path) {
 
 class UnpackedCopyTest : public testing::Test {
  protected:
-  // Otherwise a full disk deletes copies that a test looks at.
-  void SetUp() override { ::setenv("HEADRACE_CACHE_LIMIT", "1 TB", 1); }
-  void TearDown() override { ::unsetenv("HEADRACE_CACHE_LIMIT"); }
   Result<UnpackedCopy> copy(const std::string& name, Packing packing,
                             const UnpackLimits& limits = {}) {
-    CopiesInUse copies(cache);  // not in use any more when it is given
-    return unpacked_copy(data / name, packing, copies, {}, limits);
+    return unpacked_copy(data / name, packing, cache, {}, limits);
   }
   std::vector<std::string> entries() const {
     std::vector<std::string> out;
     for (const auto& entry : fs::directory_iterator(folder.path())) {
-      if (entry.path().filename() != "unpacked-in-use") out.push_back(entry.path().filename());
+      out.push_back(entry.path().filename());
     }
     return out;
   }
@@ -312,7 +308,7 @@ TEST_F(UnpackedCopyTest, needs_a_window_of_a_usual_size) {
 
 TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   data.write("a.gz", gzipped("one"));
-  CopiesInUse none(CacheDirectory("")), unwritable(CacheDirectory("/proc/x"));
+  const CacheDirectory none(""), unwritable("/proc/x");
   const auto nowhere = unpacked_copy(data / "a.gz", Packing::kGzip, none);
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(
@@ -332,6 +328,7 @@ TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code->id, "HR0210");
   EXPECT_NE(full.error().what.find("free"), std::string::npos) << full.error().what;
+  EXPECT_NE(full.error().hint.find("delete " + cache.path_of("unpacked-*")), std::string::npos);
   EXPECT_TRUE(entries().empty());
 }
 
@@ -357,9 +354,8 @@ TEST_F(UnpackedCopyTest, is_made_by_one_of_many_who_want_it) {
 TEST_F(UnpackedCopyTest, may_be_given_up) {
   data.write("a.gz", gzipped(text_of(100'000)));
   struct Enough {};
-  CopiesInUse copies(cache);
   EXPECT_THROW(
-      (void)unpacked_copy(data / "a.gz", Packing::kGzip, copies, [](uint64_t) { throw Enough(); }),
+      (void)unpacked_copy(data / "a.gz", Packing::kGzip, cache, [](uint64_t) { throw Enough(); }),
       Enough);
   EXPECT_TRUE(entries().empty());
 }

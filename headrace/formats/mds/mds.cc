@@ -201,7 +201,6 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
       unpacked_files(std::move(packed), [](std::span<const uint8_t>) { return false; }, progress);
   for (size_t i = 0; i < places.size(); ++i) out.paths[places[i]] = copies.paths[i];
   out.damage = copies.damage;
-  out.copies = copies.copies;
   return out;
 }
 

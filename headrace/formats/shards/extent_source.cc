@@ -9,7 +9,6 @@
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
-#include "headrace/storage/copy_eviction.h"
 
 namespace headrace {
 namespace {
@@ -121,16 +120,6 @@ void ExtentSource::will_read(int64_t begin, int64_t end) const {
     if (last.offset < first.offset || span > 2 * bytes + kBlockBytes) continue;
     files_->will_read(first.file, first.offset, span);
   }
-}
-
-std::vector<std::string> ExtentSource::cautions() const {
-  const CopiesInUse* const copies = files_->copies();
-  const CopiesInUse::Deleted deleted = copies ? copies->deleted() : CopiesInUse::Deleted{};
-  if (deleted.copies == 0) return {};
-  return {counted(deleted.copies, "unpacked copy", "unpacked copies") + " of other files (" +
-          bytes_text(deleted.bytes) + ") deleted from " + copies->cache().path() +
-          " to make room, those first that were opened longest ago; they are unpacked again when "
-          "they are opened. HEADRACE_CACHE_LIMIT says how much copies may take"};
 }
 
 Error ExtentSource::damage_of(const Damage& damage) const {

@@ -28,7 +28,6 @@ class ExtentSource : public Source {
   Where where(int64_t record) const final;
   std::vector<int64_t> block_ends() const final;
   void will_read(int64_t begin, int64_t end) const final;
-  std::vector<std::string> cautions() const override;
   // "shard-000.tar: 17", where the format knows no name.
   std::string key(int64_t index) const override;
 

@@ -24,7 +24,8 @@ uint64_t bytes_of_file(const std::string& path) {
   return identity ? identity->size : 0;
 }
 
-void unpack(const std::vector<Work>& work, UnpackedFiles& files, const Progress& progress) {
+void unpack(const std::vector<Work>& work, UnpackedFiles& files, const CacheDirectory& cache,
+            const Progress& progress) {
   int64_t total = 0;
   for (const Work& each : work)
     total += static_cast<int64_t>(bytes_of_file(files.names[each.file]));
@@ -41,7 +42,7 @@ void unpack(const std::vector<Work>& work, UnpackedFiles& files, const Progress&
       passed += now - std::exchange(reached, now);
     };
     try {
-      Result<UnpackedCopy> copy = unpacked_copy(path, job.packing, *files.copies, report);
+      Result<UnpackedCopy> copy = unpacked_copy(path, job.packing, cache, report);
       passed += static_cast<int64_t>(bytes_of_file(path)) - reached;
       return copy;
     } catch (const Stop&) {
@@ -82,7 +83,6 @@ void unpack(const std::vector<Work>& work, UnpackedFiles& files, const Progress&
 std::unique_ptr<FileSet> UnpackedFiles::file_set() const {
   auto files = std::make_unique<FileSet>(paths);
   files->show_as(names);
-  files->keep(copies);
   return files;
 }
 
@@ -137,10 +137,7 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
     if (packing != Packing::kNone) work.push_back({i, packing});
   }
   if (work.empty()) return files;
-  files.copies = std::make_shared<CopiesInUse>(cache);
-  // All before the first is made, or it might take the place of one that comes later.
-  for (const Work& each : work) hold_copy(files.names[each.file], *files.copies);
-  unpack(work, files, progress);
+  unpack(work, files, cache, progress);
   return files;
 }
 

@@ -18,9 +18,8 @@ struct UnpackedFiles {
   std::vector<std::string> paths;       // to read: files as they are, and copies
   std::vector<std::string> names;       // as the caller knows them
   std::map<std::string, Error> damage;  // by path: why a copy ends before its file does
-  std::shared_ptr<CopiesInUse> copies;  // holds them where they are; null where nothing is packed
 
-  // For reading; errors name the files as the caller knows them, and copies stay where they are.
+  // For reading; errors name the files as the caller knows them.
   std::unique_ptr<FileSet> file_set() const;
   const Error* damage_of(const std::string& path) const;
 };
@@ -29,7 +28,7 @@ struct UnpackedFiles {
 // plain container.
 using IsPlain = bool (*)(std::span<const uint8_t> first_bytes);
 
-// Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, HR0279, what
+// Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, what
 // `progress` throws.
 UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
                              const Progress& progress,
