@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from headrace.insight.measure import instructions, machine
 from headrace.insight.measure.process_sampler import (
-    Processes,
     ProcessSampler,
     Reading,
     Requests,
@@ -28,6 +27,7 @@ from headrace.insight.measure.process_sampler import (
     has_gil,
     vitals,
 )
+from headrace.insight.measure.processes import Processes
 from processes import printed_at_each_simd_level
 
 import headrace as hr

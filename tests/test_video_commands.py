@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import videos
-from headrace.insight.measure.children import cpu_seconds
+from headrace.insight.measure.processes import Processes
 from headrace.insight.probes.ours import stages_of
 from headrace.insight.probes.seeking import seek_share
 
@@ -70,18 +70,18 @@ def test_bench_takes_clips(folder: Path) -> None:
 
 
 def test_the_work_of_decoding_processes_is_counted() -> None:
-    before = cpu_seconds()
+    before = Processes().cpu_seconds()
     work = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\ninput()"
     with subprocess.Popen(
         [sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "done\n"
-        while_it_lives = cpu_seconds() - before
+        while_it_lives = Processes().cpu_seconds() - before
         child.communicate("\n")
     if Path(f"/proc/self/task/{os.getpid()}/children").exists():
         assert while_it_lives > 0.25
-    assert cpu_seconds() - before > 0.25
+    assert Processes().cpu_seconds() - before > 0.25
 
 
 def test_the_doctor_tells_seeking_from_decoding(folder: Path) -> None:

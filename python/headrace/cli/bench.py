@@ -89,7 +89,7 @@ def run(
 
     The rate is the median of the timed epochs that follow.
     """
-    from headrace.insight.measure.peak_memory import PeakMemory
+    from headrace.insight.measure.processes import PeakMemory
 
     start = time.perf_counter()
     opened = output.open_source(source, **kinds_from(kinds))
@@ -155,20 +155,20 @@ def device_of(name: str) -> Any:
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
     """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
     from headrace.insight.measure import instructions
-    from headrace.insight.measure.children import cpu_seconds
+    from headrace.insight.measure.processes import Processes
 
     digest = hashlib.sha256()
     first_batch, seen = hashed_epoch(loader, digest, done)
     copied_before = copied_bytes(loader)
     rates: list[float] = []
-    stages_before, cpu_before = stages_of(loader), cpu_seconds()
+    stages_before, cpu_before = stages_of(loader), Processes().cpu_seconds()
     timed = 0
     for _ in range(epochs):
         begin = time.perf_counter()
         count = timed_epoch(loader, seen + timed, done)
         rates.append(count / (time.perf_counter() - begin))
         timed += count
-    cpu = cpu_seconds() - cpu_before
+    cpu = Processes().cpu_seconds() - cpu_before
     stages_after = stages_of(loader)
     copied = copied_bytes(loader) - copied_before
     return {

@@ -15,7 +15,7 @@ from typing import Any
 import headrace
 from headrace import _core
 from headrace.insight.demo import page, photos, terminal
-from headrace.insight.demo.timing import Timing, time_loop
+from headrace.insight.demo.timing import LoopFailed, Timing, time_loop
 from headrace.insight.demo.training import has_torch, make_trainer
 from headrace.printable import printable
 
@@ -53,7 +53,7 @@ def main() -> int:
     use_torch = has_torch()
     try:
         result = run_headrace(folder, use_torch, args)
-    except headrace.Error as error:
+    except (headrace.Error, LoopFailed) as error:
         print(printable(f"demo: {error}"))
         return DATA
     peer = None
@@ -106,11 +106,13 @@ def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dic
 
     with terminal.Line("Headrace, feeding alone") as line:
         loader = make_loader()
-        feeding = time_loop(loader, args.seconds, tell=line.timing)
+        feeding = time_loop(loader, args.seconds, tell=line.count)
+        line.timing(feeding)
         loader.close()
     with terminal.Line("Headrace, with training") as line:
         loader = make_loader()
-        training = time_loop(loader, args.seconds, trainer, tell=line.timing)
+        training = time_loop(loader, args.seconds, trainer, line.count)
+        line.timing(training)
         stages = dict(loader.stats()["stages"])
         loader.close()
     return {

@@ -117,8 +117,8 @@ def main() -> None:
     training = time_loop(loader, args.seconds, TorchTrainer(len(photos.classes)))
     result = {
         "name": f"DataLoader, {photos._transforms.name}",
-        "feeding": feeding.to_json(),
-        "training": training.to_json(),
+        "feeding": feeding._asdict(),
+        "training": training._asdict(),
     }
     sys.stdout.write(json_text(result))
 

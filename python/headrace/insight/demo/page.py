@@ -11,7 +11,7 @@ import numpy as np
 
 import headrace
 from headrace.drawing.png import picture_grid, png_from_pixels
-from headrace.insight.demo.terminal import ratio, share_waited
+from headrace.insight.demo.terminal import ratio
 from headrace.insight.kit.charts import Axis, Bar, Words, bars, curve
 from headrace.insight.kit.figure import Chart
 from headrace.insight.kit.page import Page, code, image, note, terms
@@ -66,7 +66,7 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
     ]
     if peer:
         facts.append((ratio(ours, peer, "feeding"), "a plain DataLoader's rate"))
-    facts.append((f"{share_waited(ours['training']):.0f} %", "of training spent waiting for data"))
+    facts.append((f"{ours['training'].stall:.0%}", "of training spent waiting for data"))
     when = time.strftime("%Y-%m-%d %H:%M")
     page = Page("Headrace demo", "Headrace demo", when, lead(ours, peer), (), facts)
     page.section("Images per second", [rates(ours, peer), note(method(ours, peer))])
@@ -122,11 +122,11 @@ def rates(ours: dict[str, Any], peer: dict[str, Any] | None) -> Chart:
         for phase, told in PHASES.items()
         for side in sides
     ]  # fmt: skip
-    told = f"The loop waits for data {share_waited(ours['training']):.0f} % of its time"
-    told += f", with the DataLoader {share_waited(peer['training']):.0f} %." if peer else "."
+    told = f"The loop waits for data {ours['training'].stall:.0%} of its time"
+    told += f", with the DataLoader {peer['training'].stall:.0%}." if peer else "."
     rows = [
         (side["name"], *(f"{side[phase].images_per_second:,.0f}" for phase in PHASES),
-         f"{share_waited(side['training']):.0f} %")
+         f"{side['training'].stall:.0%}")
         for side in sides
     ]  # fmt: skip
     words = Words("Images per second", told, ("", *PHASES.values(), "loop waits"), rows)

@@ -65,17 +65,15 @@ class Line:
     def end(self, text: str) -> None:
         self._text = text
 
+    def count(self, images: int, losses: list[float]) -> None:
+        text = f"{images:>7,} images"
+        self.show(text + (f"     loss {losses[-1]:.3f}" if losses else ""))
+
     def timing(self, timing: Timing) -> None:
         text = f"{timing.images_per_second:>7,.0f} images/s"
         if timing.losses:
-            text += (
-                f"   loss {timing.losses[-1]:.3f}   waited {share_waited(timing):.0f} % of the time"
-            )
-        self.show(text)
-
-
-def share_waited(timing: Timing) -> float:
-    return 100 * timing.waited / timing.seconds if timing.seconds else 0.0
+            text += f"   loss {timing.losses[-1]:.3f}   waited {timing.stall:.0%} of the time"
+        self.end(text)
 
 
 def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
@@ -88,7 +86,7 @@ def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
     for side in sides:
         feeding, training = side["feeding"], side["training"]
         text = f"{side['name']:<{width}}{feeding.images_per_second:>16,.0f}"
-        text += f"{training.images_per_second:>16,.0f}{share_waited(training):>12.0f} %"
+        text += f"{training.images_per_second:>16,.0f}{training.stall:>14.0%}"
         print("  " + (_styled(text, "1") if side is ours else text))
     if peer:
         print(

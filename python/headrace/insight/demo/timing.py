@@ -1,61 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way to time any loader: the same loop for both sides of the comparison."""
+"""The same loop for both sides of the comparison: the doctor's, with the losses of its steps."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from headrace.insight.demo.training import Trainer
-
-WARM_UP_BATCHES = 8  # threads and workers are up, pages are touched
-
-
-@dataclass
-class Timing:
-    """What a loop over batches showed, after its warm-up."""
-
-    images_per_second: float = 0.0
-    images: int = 0
-    seconds: float = 0.0
-    waited: float = 0.0  # seconds in which the loop waited for a batch
-    losses: list[float] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+from headrace.insight.measure import loop
 
 
-def endless(batches: Iterable[Any]) -> Iterator[Any]:
-    """Epoch after epoch."""
-    while True:
-        yield from batches
+class Timing(NamedTuple):
+    """What a loop over batches showed."""
+
+    images_per_second: float
+    stall: float  # the share of the time in which the loop waited for a batch
+    seconds: float
+    losses: list[float]
+
+
+class LoopFailed(Exception):
+    """What the loader or the step raised, in a sentence."""
 
 
 def time_loop(
     batches: Iterable[Any],
     seconds: float,
     trainer: Trainer | None = None,
-    tell: Callable[[Timing], None] = lambda timing: None,
+    tell: Callable[[int, list[float]], None] = lambda images, losses: None,
 ) -> Timing:
-    """Takes (images, labels) batches for some seconds, training on them if there is a trainer."""
-    source = endless(batches)
+    """Takes (images, labels) batches for some seconds, training on them if there is a trainer.
+
+    The rate is the median of three windows, so that a slow start is not in it.
+    """
     losses: list[float] = []
-    for _ in range(WARM_UP_BATCHES):
-        images, labels = next(source)
+    seen = 0
+
+    def step(batch: Any) -> None:
+        nonlocal seen
+        images, labels = batch
         if trainer:
             losses.append(trainer.step(images, labels))
-    timing = Timing(losses=losses)
-    start = now = time.perf_counter()
-    while now - start < seconds:
-        images, labels = next(source)
-        timing.waited += time.perf_counter() - now
-        timing.images += len(images)
-        if trainer:
-            losses.append(trainer.step(images, labels))
-        now = time.perf_counter()
-        timing.seconds = now - start
-        timing.images_per_second = timing.images / timing.seconds
-        tell(timing)
-    return timing
+        seen += len(images)
+        tell(seen, losses)
+
+    timed = loop.time_loop(batches, step, seconds)
+    if timed.failure:
+        raise LoopFailed(timed.failure)
+    return Timing(timed.rate, timed.stall, seconds, losses)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from headrace.insight.measure.machine import core_numbers
-from headrace.insight.measure.process_sampler import Processes
+from headrace.insight.measure.processes import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _FULL = 0.9  # of the cores; beyond it somebody waits, where the system does not tell who

@@ -21,16 +21,14 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from headrace import _core
+from headrace.insight.measure.processes import Processes
 
 _ASK_EVERY = 0.02  # seconds, on average, between requests for the GIL
 _MOST = 512  # readings that are kept
-_TICK = 1 / os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 _Value = TypeVar("_Value")
 
@@ -261,61 +259,3 @@ def has_gil() -> bool:
     """Whether this interpreter has a GIL that can be held."""
     enabled = getattr(sys, "_is_gil_enabled", None)
     return True if enabled is None else bool(enabled())
-
-
-class Processes:
-    """This process and those that it started, as the files under /proc tell of them."""
-
-    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
-        self._proc = Path(root) / "proc"
-
-    def memory(self, process: str = "self") -> int:
-        """Bytes that are resident; 0 where they cannot be had."""
-        try:
-            with open(f"{self._proc}/{process}/statm", "rb") as file:
-                return int(file.read().split()[1]) * _PAGE
-        except (OSError, ValueError, IndexError):
-            return 0
-
-    def children(self) -> tuple[float, int]:
-        """CPU seconds of all descendants, those that have ended as well, and bytes of the live."""
-        times = os.times()
-        seconds, memory = times.children_user + times.children_system, 0
-        for process in self.descendants():
-            seconds += self._cpu_seconds(process)
-            memory += self.memory(process)
-        return seconds, memory
-
-    def descendants(self) -> Iterator[str]:
-        """The numbers of all live processes that this one started, and of those that they did."""
-        left, seen = self._started_by("self"), set[str]()
-        while left:
-            process = left.pop()
-            if process not in seen:
-                seen.add(process)
-                left += self._started_by(process)
-                yield process
-
-    def _started_by(self, process: str) -> list[str]:
-        found: list[str] = []
-        folder = f"{self._proc}/{process}/task"
-        try:
-            threads = os.listdir(folder)
-        except OSError:
-            return found
-        for thread in threads:
-            try:
-                with open(f"{folder}/{thread}/children", "rb") as file:
-                    found += file.read().decode().split()
-            except (OSError, ValueError):  # it has ended, or the system does not tell
-                continue
-        return found
-
-    def _cpu_seconds(self, process: str) -> float:
-        """User and system time, with that of its children that have ended."""
-        try:
-            with open(f"{self._proc}/{process}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()  # a name may have spaces
-            return sum(map(int, fields[11:15])) * _TICK
-        except (OSError, ValueError):
-            return 0.0
