@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from headrace.drawing.drawn import Overlay, draw
-from headrace.drawing.font import written
+from headrace.drawing.drawn import LETTERS, Overlay, draw, written
 from headrace.drawing.strip import frames_of
 from PIL import Image
 
@@ -96,13 +96,16 @@ def test_the_names_of_classes_are_the_sources(tmp_path: Any) -> None:
     steps = [T.Resize((240, 320))]
     with hr.Loader(hr.coco(path), steps, batch_size=3, ragged="pad") as loader:
         pixels = loader.show(1).pixels
-    letter = written("b", 1)
+    letter = written("b", LETTERS, 99)
+    assert letter is not None
+    height, width = letter.shape
     dark = ~is_color(pixels, (0, 0, 0)) & ~is_color(pixels, BLUE)
     found = [
         (y, x)
-        for y in range(dark.shape[0] - 8)
-        for x in range(dark.shape[1] - 6)
-        if (dark[y : y + 8, x : x + 6] == letter).all()
+        for y in range(dark.shape[0] - height)
+        for x in range(dark.shape[1] - width)
+        if dark[y : y + height, x : x + width][letter > 64].all()
+        and not dark[y : y + height, x : x + width][letter == 0].any()
     ]
     assert found, "the second box is a b"
 
@@ -195,11 +198,17 @@ def test_no_rows_boxes_of_no_format_and_masks_of_another_size_leave_the_picture(
         assert (pixels == GRAY).all()
 
 
-def test_letters_are_told_apart_and_others_are_question_marks() -> None:
-    letters = {written(chr(code)).tobytes() for code in range(33, 127)}
-    assert len(letters) == 94
-    assert (written("ü€") == written("??")).all()
-    assert written("ab", 2).shape == (16, 24)
+def test_names_that_are_too_long_are_cut_and_without_pillow_there_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    boxes = [np.float32([[(10, 40), (30, 40), (30, 60), (10, 60)]])]
+    image = np.full((3, 64, 48), GRAY, np.uint8)
+    plain = draw(image, Overlay(boxes=boxes), 1)
+    named = draw(image, Overlay(boxes=boxes, names=["a name that is far too long"]), 1)
+    assert named.shape == plain.shape and (named != plain).any()
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.warns(hr.Warning, match="pip install pillow"):
+        assert (draw(image, Overlay(boxes=boxes, names=["a"]), 1) == plain).all()
 
 
 def test_the_png_has_the_pixels() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.drawing.font import HEIGHT, written
+from headrace.errors import warn
 
 Pixels = np.ndarray[Any, Any]  # uint8 (3, H, W)
 
@@ -28,6 +28,7 @@ _COLORS = np.array(
     ],
     np.uint8,
 )
+LETTERS = 10  # pixels that letters are high, with what hangs below the line
 _LEAST_SIDE = 240  # smaller pictures are enlarged before something is drawn
 _MASK_SHARE = 0.45  # of a mask's colour over the picture
 _BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
@@ -75,7 +76,7 @@ def draw(picture: Pixels, over: Overlay, scale: int | None = None) -> Pixels:
     for row, (name, corners) in enumerate(zip(over.names, anchors, strict=False)):
         if name and np.isfinite(corners).all():
             low = corners.min(0) * scale
-            _tag(canvas, name, low[0], low[1] - HEIGHT * thick - 2, _color(row), thick)
+            _tag(canvas, name, low[0], low[1], _color(row), thick)
     return canvas
 
 
@@ -130,15 +131,35 @@ def _dots(canvas: Pixels, points: Pixels, scale: int, color: Pixels, radius: int
             place[:, dx**2 + dy**2 <= grown**2] = paint[:, None]
 
 
-def _tag(canvas: Pixels, text: str, x: float, y: float, color: Pixels, scale: int) -> None:
-    """White letters on the colour, moved into the picture."""
+def _tag(canvas: Pixels, text: str, x: float, bottom: float, color: Pixels, scale: int) -> None:
+    """Letters on the colour, above ``bottom``, moved into the picture."""
     height, width = canvas.shape[1:]
-    letters = written(text[: max(1, (width - 2) // (6 * scale))], scale)
-    box = np.zeros((letters.shape[0] + 2, letters.shape[1] + 2), bool)
-    box[1:-1, 1:-1] = letters
-    top = int(np.clip(y, 0, max(0, height - box.shape[0])))
+    letters = written(text, LETTERS * scale, width - 2)
+    if letters is None:
+        return
+    box = np.pad(letters, 1)
+    top = int(np.clip(bottom - box.shape[0], 0, max(0, height - box.shape[0])))
     left = int(np.clip(x, 0, max(0, width - box.shape[1])))
     place = canvas[:, top : top + box.shape[0], left : left + box.shape[1]]
     box = box[: place.shape[1], : place.shape[2]]
     ink = 0 if color.astype(int) @ (299, 587, 114) > 160_000 else 255
-    place[:] = np.where(box, np.uint8(ink), color[:, None, None])
+    share = box / 255
+    place[:] = (ink * share + color[:, None, None] * (1 - share)).round().astype(np.uint8)
+
+
+def written(text: str, size: int, room: int) -> Pixels | None:
+    """As much of the text as there is room for, 0 to 255 of ink (H, W); None without Pillow."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+
+        font: Any = ImageFont.load_default(size)
+    except ImportError:
+        warn("names of boxes are not drawn: that takes Pillow (pip install pillow)")
+        return None
+    while len(text) > 1 and font.getlength(text) > room:
+        text = text[:-1]
+    _, top, width, bottom = font.getbbox(text)
+    picture = Image.new("L", (max(1, int(width)), max(1, int(bottom - top))))
+    ImageDraw.Draw(picture).text((0, -top), text, fill=255, font=font)
+    letters: Pixels = np.asarray(picture)
+    return letters

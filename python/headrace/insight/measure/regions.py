@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from headrace.errors import declare
 
@@ -62,8 +62,7 @@ class region:
             self._records.end(self._name)
 
 
-@dataclasses.dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """What a part took, on average of a step. ``share``: of the whole step, 0..1."""
 
     path: tuple[str, ...]  # the names of those that it lies in, and its own

@@ -87,7 +87,7 @@ class Results:
             "start_seconds": self.start_seconds,
             "crowding": self.crowding,
             **dataclasses.asdict(self.vitals),
-            "regions": [dataclasses.asdict(region) for region in self.regions],
+            "regions": [region._asdict() for region in self.regions],
             "prices": [dataclasses.asdict(price) for price in self.prices],
             "slowest": self.slowest,
             "storage": self.storage,
