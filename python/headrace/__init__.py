@@ -8,6 +8,8 @@ for images, labels in train.torch("cuda"): ...
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.convert import convert
@@ -26,11 +28,13 @@ from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
 from headrace.insight import doctor, region, watch
 from headrace.loader import Loader
-from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 from headrace.sources.combined import concat, join, kfold, mix
+
+if TYPE_CHECKING:
+    from headrace.migrate import from_dataloader
 
 __all__ = [
     *formats.__all__,
@@ -71,6 +75,16 @@ __all__ = [
     "unpack",
     "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What takes a third of all modules comes when it is asked for."""
+    if name != "from_dataloader":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from headrace.migrate import from_dataloader
+
+    globals()[name] = from_dataloader
+    return from_dataloader
 
 
 def __dir__() -> list[str]:
