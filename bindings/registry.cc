@@ -181,6 +181,7 @@ std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments) {
     try {
       out[name] = param_from_object(value);
     } catch (const std::bad_cast&) {  // a list in a list, an integer of a hundred digits
+      if (PyLong_Check(value.ptr())) raise(kNoValue, name + " must be an integer of 64 bits");
       raise(kNoValue,
             name + " is given a " + nb::cast<std::string>(value.type().attr("__name__")) +
                 " that holds what no parameter can be",

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samplers: the engine's, by their factories.
+// Samplers: those that have a record, by its name, and those that only the package asks for.
 
 #include <algorithm>
 
 #include "bindings/bindings.h"
 #include "headrace/sampling/asked.h"
-#include "headrace/sampling/buckets.h"
-#include "headrace/sampling/budget.h"
 #include "headrace/sampling/sampler.h"
+#include "headrace/sampling/sampler_record.h"
 
 namespace headrace::python {
 namespace {
@@ -66,12 +65,60 @@ SamplerHandle blocks_of(std::vector<int64_t> ends, int64_t window) {
   return {shuffled_blocks(std::move(ends), window), records};
 }
 
-SamplerHandle given_indices(std::vector<int64_t> indices, bool shuffle) {
-  int64_t records = 0;
-  for (const int64_t index : indices) {
-    records = std::max(records, checked_index(index, INT64_MAX, "record") + 1);
+constexpr std::string_view kPerRecordNames[] = {"weights", "labels", "lengths", "durations",
+                                                "indices"};
+
+nb::dict samplers() {
+  nb::dict out;
+  for (const SamplerRecord* sampler : Registry<SamplerRecord>::all()) {
+    nb::dict entry;
+    entry["name"] = sampler->name;
+    entry["doc"] = sampler->doc;
+    entry["example"] = sampler->example;
+    entry["per_record"] = kPerRecordNames[static_cast<int>(sampler->per_record)];
+    entry["shuffles"] = sampler->shuffles;
+    nb::list params;
+    params.append(describe(sampler->given));
+    for (const Param& param : sampler->params) params.append(describe(param));
+    entry["params"] = params;
+    out[nb::cast(sampler->name)] = entry;
   }
-  return {from_indices(std::move(indices), shuffle), records};
+  return out;
+}
+
+const SamplerRecord& record_of(const std::string& name) {
+  const SamplerRecord* record = Registry<SamplerRecord>::find(name);
+  if (!record) throw nb::key_error(name.c_str());
+  return *record;
+}
+
+Arguments checked_arguments(const SamplerRecord& record, const NamedValues& given) {
+  const Arguments arguments(record.name, record.params, params_from_dict(given));
+  if (record.check) record.check(arguments);
+  return arguments;
+}
+
+SamplerHandle made_sampler(const std::string& name, const NamedValues& given, nb::object values,
+                           int64_t parts, int64_t records, bool shuffle) {
+  const SamplerRecord& record = record_of(name);
+  const Arguments arguments = checked_arguments(record, given);
+  check_positive(parts, "parts");
+  SamplerData data{.records = records, .parts = parts, .shuffle = shuffle};
+  int64_t least = 0;
+  if (record.per_record == PerRecord::kWeights) {
+    data.weights = nb::cast<std::vector<double>>(values);
+    least = std::ssize(data.weights);
+  } else {
+    data.integers = nb::cast<std::vector<int64_t>>(values);
+    least = std::ssize(data.integers);
+  }
+  if (record.per_record == PerRecord::kIndices) {
+    least = 0;
+    for (const int64_t index : data.integers) {
+      least = std::max(least, checked_index(index, INT64_MAX, "record") + 1);
+    }
+  }
+  return {record.make(std::move(data), arguments), least};
 }
 
 }  // namespace
@@ -101,43 +148,21 @@ void bind_sampling(nb::module_& module) {
       [](int64_t records) { return SamplerHandle{shuffled(checked_records(records)), records}; },
       nb::arg("records"));
   made.def("shuffled_blocks", &blocks_of, nb::arg("block_ends"), nb::arg("window"));
-  made.def("from_indices", &given_indices, nb::arg("indices"), nb::arg("shuffle"));
+  made.def("samplers", &samplers, nb::sig("def samplers() -> dict[str, dict[str, typing.Any]]"),
+           "All samplers by name, with their parameters; the first one is given record by record.");
   made.def(
-      "weighted",
-      [](const std::vector<double>& weights, int64_t draws) {
-        return SamplerHandle{weighted(weights, draws), std::ssize(weights)};
+      "check_sampler",
+      [](const std::string& name, const NamedValues& given) {
+        checked_arguments(record_of(name), given);
       },
-      nb::arg("weights"), nb::arg("draws"));
-  made.def(
-      "buckets",
-      [](std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
-        check_positive(batch, "batch");
-        check_positive(pool, "pool");
-        const int64_t records = std::ssize(lengths);
-        return SamplerHandle{buckets(std::move(lengths), batch, pool), records};
-      },
-      nb::arg("lengths"), nb::arg("batch"), nb::arg("pool"));
-  made.def(
-      "within_budget",
-      [](std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets, int64_t parts) {
-        check_positive(budget, "budget");
-        check_positive(most_buckets, "most_buckets");
-        check_positive(parts, "parts");
-        const int64_t records = std::ssize(lengths);
-        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets, parts),
-                             records};
-      },
-      nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"), nb::arg("parts"));
+      nb::arg("name"), nb::arg("arguments"));
+  made.def("make_sampler", &made_sampler, nb::arg("name"), nb::arg("arguments"), nb::arg("values"),
+           nb::arg("parts"), nb::arg("records"), nb::arg("shuffle"),
+           "values: what is given for each record, as integers; weights as floats.");
   made.def(
       "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
       nb::arg("batch_sizes"), nb::arg("fingerprint"), nb::arg("description"),
       "An order that ask(seed, epoch) gives as a list of record indices, one epoch at a time.");
-  made.def(
-      "balanced",
-      [](const std::vector<int64_t>& labels, int64_t draws) {
-        return SamplerHandle{balanced(labels, draws), std::ssize(labels)};
-      },
-      nb::arg("labels"), nb::arg("draws"));
 }
 
 }  // namespace headrace::python

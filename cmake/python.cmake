@@ -32,7 +32,8 @@ endif()
 # load into a plain interpreter, hence not there.
 if(NOT HEADRACE_SANITIZE)
   set(stub_folder ${CMAKE_CURRENT_BINARY_DIR}/stubs)
-  set(stubs ${stub_folder}/_core.pyi ${stub_folder}/formats.pyi ${stub_folder}/transforms.pyi)
+  set(stubs ${stub_folder}/_core.pyi ${stub_folder}/formats.pyi ${stub_folder}/sampling.pyi
+      ${stub_folder}/transforms.pyi)
   set(loader_stub ${stub_folder}/loader/keywords.pyi)
   add_custom_command(
     OUTPUT ${stubs} ${loader_stub}

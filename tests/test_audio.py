@@ -456,8 +456,8 @@ def test_a_budget_of_seconds_decides_how_many_sounds_a_batch_has(folder: Path) -
         loader(shard=(0, 2))
     with pytest.raises(hr.ConfigError, match=r"HR0725.*record 2 has a length of 0\.\d+, .* 0\.05"):
         hr.Loader(src, sampler=hr.sampling.budget("audio", 0.05), ragged="pad")
-    for total in (float("inf"), float("nan"), 0, True, "4", None):
-        with pytest.raises(hr.ConfigError, match=r"HR0150.*total must be a positive number"):
+    for total in (float("inf"), float("nan"), 0, -1, True, "4", None):
+        with pytest.raises(hr.ConfigError, match=r"\[budget\] total must be "):
             hr.sampling.budget("audio", total)  # type: ignore[arg-type]
     everything = hr.Loader(src, sampler=hr.sampling.budget("audio", 1e30), ragged="pad")
     assert len(everything) == 1

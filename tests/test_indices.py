@@ -94,15 +94,20 @@ def test_the_last_record_is_named_from_the_end_as_a_list_does(source: hr.Source)
         source.key("0")  # type: ignore[arg-type]
 
 
+def made(name: str, values: list[Any], records: int = 5, parts: int = 1, **given: Any) -> Any:
+    """An order by its record, as hr.sampling asks for it."""
+    return _core.make_sampler(name, given, values, parts, records, True)
+
+
 SAMPLERS = {
     "sequential": lambda: _core.sequential(5),
     "shuffled": lambda: _core.shuffled(5),
     "shuffled_blocks": lambda: _core.shuffled_blocks([2, 5], 1),
-    "from_indices": lambda: _core.from_indices([1, 2, 3], True),
-    "weighted": lambda: _core.weighted([1.0, 2.0], 5),
-    "buckets": lambda: _core.buckets([1, 2, 3, 4], 2, 4),
-    "within_budget": lambda: _core.within_budget([1, 2, 3, 4], 4, 2, 1),
-    "balanced": lambda: _core.balanced([0, 0, 1], 5),
+    "indices": lambda: made("indices", [1, 2, 3]),
+    "weighted": lambda: made("weighted", [1.0, 2.0], 2, draws=5),
+    "buckets": lambda: made("buckets", [1, 2, 3, 4], 4, batch_size=2, pool=4),
+    "budget": lambda: made("budget", [1, 2, 3, 4], 4, total=4.0, num_buckets=2),
+    "balanced": lambda: made("balanced", [0, 0, 1], 3, draws=5),
 }
 
 
@@ -119,17 +124,17 @@ def test_positions_of_samplers(name: str) -> None:
     [
         _core.sequential,
         _core.shuffled,
-        lambda n: _core.weighted([1.0], n),
-        lambda n: _core.balanced([0, 1], n),
-        lambda n: _core.from_indices([n], False),
+        lambda n: made("weighted", [1.0], draws=n),
+        lambda n: made("balanced", [0, 1], n),
+        lambda n: made("indices", [n]),
         lambda n: _core.shuffled_blocks([n], 1),
         lambda n: _core.shuffled_blocks([5, n], 1),
-        lambda n: _core.within_budget([1, 2], 4, 2, n),
+        lambda n: made("budget", [1, 2], 2, n, total=4.0),
     ],
 )
 @pytest.mark.parametrize("number", [-1, -(2**62)])
 def test_numbers_of_records_are_not_negative(make: Callable[[int], Any], number: int) -> None:
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises((ValueError, IndexError, hr.ConfigError)):
         make(number)
 
 
@@ -158,7 +163,7 @@ def test_batches_of_loaders(tmp_path: Path) -> None:
 def test_an_order_of_indices_that_the_source_has_not_is_refused(tmp_path: Path) -> None:
     for index in (*FAR, 4):
         with pytest.raises((hr.ConfigError, IndexError, ValueError)):
-            next(iter(loader(folder(tmp_path), sampler=_core.from_indices([0, index], False))))
+            next(iter(loader(folder(tmp_path), sampler=made("indices", [0, index]))))
         with pytest.raises(hr.ConfigError):
             _core.subset(hr.open(folder(tmp_path)).engine, [index])
 

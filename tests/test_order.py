@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import hashlib
+import inspect
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +149,32 @@ def test_an_index_array_is_an_order() -> None:
     assert np.concatenate([batch.x for batch in loader]).tolist() == [3, 3, 9, 0]
     shuffled = hr.Loader(source, batch_size=4, sampler=np.array(indices), shuffle=True)
     assert sorted(next(iter(shuffled)).x.tolist()) == [0, 3, 3, 9]
+
+
+def test_the_classes_of_samplers_are_their_records() -> None:
+    """What a user gives, sees and is refused; type checkers see the same."""
+    stub = ast.parse(Path(hr.sampling.__file__).with_suffix(".pyi").read_text())
+    typed = {
+        each.name: [
+            ast.unparse(line.target) for line in each.body if isinstance(line, ast.AnnAssign)
+        ]
+        for each in stub.body
+        if isinstance(each, ast.ClassDef)
+    }
+    for name, record in _core.samplers().items():
+        made = getattr(hr.sampling, name)
+        given = inspect.signature(made).parameters.values()
+        assert [p.name for p in given] == [p["name"] for p in record["params"]] == typed[name]
+        defaults = [p.default for p in given if p.default is not p.empty]
+        assert defaults == [p["default"] for p in record["params"] if not p["required"]]
+        assert record["doc"] in made.__doc__ and record["example"] in made.__doc__
+        order = eval(record["example"], {"hr": hr})
+        assert pickle.loads(pickle.dumps(order)) == order == copy.copy(order)
+        with pytest.raises(AttributeError):
+            setattr(order, record["params"][0]["name"], None)
+    assert repr(hr.sampling.weighted([1, 2], draws=3)) == "weighted(<2 weights>, draws=3)"
+    assert repr(hr.sampling.indices([3, 0])) == "indices(<2>)"
+    assert repr(hr.sampling.budget("audio", 2.5)) == "budget('audio', total=2.5, num_buckets=30)"
+    with pytest.raises(hr.ConfigError, match=r"\[buckets\] pool must be at least 1 \(got 0\)"):
+        hr.sampling.buckets("length", batch_size=2, pool=0)
+    assert hr.sampling.buckets("length", np.int32(2)).batch_size == 2

@@ -89,6 +89,14 @@ def formats_page(formats: dict[str, Record], codecs: dict[str, Record]) -> str:
     return joined(*parts, "# Codecs", table(("codec", "", "suffixes", "equals"), rows))
 
 
+def samplers_page(samplers: dict[str, Record]) -> str:
+    parts = ["# Samplers", "`sampler=` of a loader takes one; each is a class of `hr.sampling`."]
+    for name, record in sorted(samplers.items()):
+        example = f"```python\n{record['example']}\n```"
+        parts += [f"## {name}", record["doc"], example, params_table(record["params"])]
+    return joined(*parts)
+
+
 def errors_page(codes: dict[str, Record]) -> str:
     parts = ["# Error codes", "`headrace explain CODE` prints one of these."]
     for code, record in sorted(codes.items()):
@@ -201,12 +209,20 @@ def main(output: Path) -> int:
         "operators.md": operators_page(_core.operators()),
         "transforms.md": draw_operators.write_pages(output, _core.operators()),
         "formats.md": formats_page(_core.formats(), {**_core.codecs(), **_core.audio_codecs()}),
+        "samplers.md": samplers_page(_core.samplers()),
         "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),
     }
     links = "".join(
         f"- [{pages[name].partition(chr(10))[0].lstrip('# ')}]({name})\n"
-        for name in ("api.md", "operators.md", "transforms.md", "formats.md", "errors.md")
+        for name in (
+            "api.md",
+            "operators.md",
+            "transforms.md",
+            "formats.md",
+            "samplers.md",
+            "errors.md",
+        )
     )
     pages["index.md"] += "\n## Reference\n\n" + links
     for name, text in pages.items():

@@ -9,6 +9,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
 
@@ -111,5 +112,40 @@ SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
   if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
   return std::make_shared<Buckets>(std::move(lengths), batch, pool);
 }
+
+namespace {
+
+const SamplerRecord kBuckets{
+    .name = "buckets",
+    .doc =
+        "Each record once, shuffled, in batches of records that are alike in length.\n\n"
+        "``pool`` batches of a shuffled epoch are sorted by length, cut into batches, and these "
+        "shuffled again: with 100 of them padding takes a twentieth of what it takes of random "
+        "batches. What is left at the end of an epoch is a random rest.",
+    .example = "hr.sampling.buckets([3, 1, 2], batch_size=2)",
+    .per_record = PerRecord::kLengths,
+    .given = {.name = "lengths",
+              .type = ParamType::kFloats,
+              .doc = "One number a record, which need not be whole (seconds), or the name of a "
+                     "field of one number, or of a field of sounds, whose headers are read once "
+                     "then (``source.lengths(name)`` gives them, to be kept).",
+              .required = true},
+    .params = {{.name = "batch_size",
+                .type = ParamType::kInt,
+                .doc = "The loader's, of all ranks together.",
+                .required = true,
+                .minimum = 1},
+               {.name = "pool",
+                .type = ParamType::kInt,
+                .doc = "Batches that are sorted together.",
+                .fallback = int64_t{100},
+                .minimum = 1}},
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      return buckets(std::move(data.integers), arguments.integer("batch_size"),
+                     arguments.integer("pool"));
+    }};
+const Register<SamplerRecord> registered_buckets(kBuckets);
+
+}  // namespace
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
 #include "headrace/sampling/buckets.h"
+#include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
 namespace {
@@ -134,5 +135,63 @@ SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t m
   if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
   return std::make_shared<WithinBudget>(std::move(lengths), budget, most_buckets, parts);
 }
+
+namespace {
+
+const ErrorCode kNoBudget{
+    "HR0728", ErrorKind::kConfig, "a budget that holds nothing",
+    "The budget of a batch is a number above 0, in the unit of the lengths: seconds of a field of "
+    "sounds, tokens of numbers of tokens."};
+
+void check_total(const Arguments& arguments) {
+  if (arguments.number("total") > 0) return;
+  raise(kNoBudget, "[budget] total must be a positive number (got " +
+                       text_of(ParamValue(arguments.number("total"))) + ")");
+}
+
+// The budget in parts of its unit; what is more than all records is all of them.
+int64_t budget_of(const SamplerData& data, const Arguments& arguments) {
+  const double total = arguments.number("total") * double(data.parts);
+  if (total >= 0x1p63) return INT64_MAX;
+  return std::max(int64_t{1}, int64_t(total));
+}
+
+const SamplerRecord kBudget{
+    .name = "budget",
+    .doc =
+        "Each record once, shuffled, in batches of as many as ``total`` holds, alike in length."
+        "\n\n"
+        "What counts is what a batch takes: its records, each as long as its longest. Records are "
+        "sorted into some ``num_buckets`` of like total length, and an epoch shuffles each; how "
+        "many records batch k has is the same in every epoch, so every epoch has as many batches, "
+        "on all ranks. The loader is given no batch_size.\n\n"
+        "ConfigError HR0725 where one record alone is longer than ``total``.",
+    .example = "hr.sampling.budget([3, 1, 2], total=4)",
+    .per_record = PerRecord::kDurations,
+    .given = {.name = "lengths",
+              .type = ParamType::kFloats,
+              .doc = "One number a record, which need not be whole (seconds), or the name of a "
+                     "field of one number, or of a field of sounds, whose headers are read once "
+                     "then.",
+              .required = true},
+    .params = {{.name = "total",
+                .type = ParamType::kFloat,
+                .doc = "Of all ranks together, in the unit of the lengths; of a field of sounds in "
+                       "seconds.",
+                .required = true},
+               {.name = "num_buckets",
+                .type = ParamType::kInt,
+                .doc = "Buckets that records are sorted into, at most.",
+                .fallback = int64_t{30},
+                .minimum = 1}},
+    .check = check_total,
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      const int64_t total = budget_of(data, arguments);
+      return within_budget(std::move(data.integers), total, arguments.integer("num_buckets"),
+                           data.parts);
+    }};
+const Register<SamplerRecord> registered_budget(kBudget);
+
+}  // namespace
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
 namespace {
@@ -199,4 +200,64 @@ SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws) {
   return std::make_shared<Balanced>(labels, draws);
 }
 
+Param draws_param() {
+  return {.name = "draws",
+          .type = ParamType::kInt,
+          .doc = "Records of an epoch. None: as many as the source has.",
+          .minimum = 1};
+}
+
+int64_t draws_of(const SamplerData& data, const Arguments& arguments) {
+  return arguments.is_none("draws") ? data.records : arguments.integer("draws");
+}
+
+namespace {
+
+const SamplerRecord kWeighted{
+    .name = "weighted",
+    .doc = "``draws`` records an epoch, drawn with replacement in proportion to ``weights``.",
+    .example = "hr.sampling.weighted([0.5, 2, 1], draws=6)",
+    .per_record = PerRecord::kWeights,
+    .given = {.name = "weights",
+              .type = ParamType::kFloats,
+              .doc = "One number >= 0 a record.",
+              .required = true},
+    .params = {draws_param()},
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      return weighted(data.weights, draws_of(data, arguments));
+    }};
+const Register<SamplerRecord> registered_weighted(kWeighted);
+
+const SamplerRecord kBalanced{
+    .name = "balanced",
+    .doc = "Each value of an integer field equally often, then a record of that value.",
+    .example = "hr.sampling.balanced(\"label\")",
+    .per_record = PerRecord::kLabels,
+    .given = {.name = "field",
+              .type = ParamType::kString,
+              .doc = "An integer field.",
+              .fallback = std::string("label")},
+    .params = {draws_param()},
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      return balanced(data.integers, draws_of(data, arguments));
+    }};
+const Register<SamplerRecord> registered_balanced(kBalanced);
+
+const SamplerRecord kIndices{
+    .name = "indices",
+    .doc =
+        "These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``.",
+    .example = "hr.sampling.indices([3, 0, -1])",
+    .per_record = PerRecord::kIndices,
+    .given = {.name = "array",
+              .type = ParamType::kInts,
+              .doc = "Numbers of records; negative ones count from the end.",
+              .required = true},
+    .shuffles = true,
+    .make = [](SamplerData data, const Arguments&) -> SamplerPtr {
+      return from_indices(std::move(data.integers), data.shuffle);
+    }};
+const Register<SamplerRecord> registered_indices(kIndices);
+
+}  // namespace
 }  // namespace headrace

@@ -2,18 +2,20 @@
 """Samplers: which record stands at which position of an epoch.
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
-split over ranks without overlap.
+split over ranks without overlap. The classes are made from the registry; nothing here names
+one of them.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
     balanced('label', draws=None)
+    >>> hr.sampling.buckets([3, 1, 2], batch_size=2)
+    buckets(<3 lengths>, batch_size=2, pool=100)
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from headrace import _core, arguments
 from headrace.errors import declare
 from headrace.plain_array import is_masked, plain_array
+from headrace.signatures import sampler_docstring, sampler_fields
 
 _NOT_INDICES = declare(
     "HR0150",
@@ -45,135 +48,72 @@ class Records(Protocol):
 class Sampling:
     """An order, still without its source. Made by the functions of this module."""
 
+    shuffles = False  # whether the loader's ``shuffle`` is about this order
+
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         raise NotImplementedError
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class weighted(Sampling):
-    """``draws`` records an epoch, drawn with replacement in proportion to ``weights``.
+class RecordedSampling(Sampling):
+    """An order of the engine's registry: a frozen dataclass of its arguments."""
 
-    weights: one number >= 0 a record. draws: default, as many as there are records.
-    """
-
-    weights: Any
-    draws: int | None = None
+    record: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        _check_draws(self.draws)
+        _core.check_sampler(self.record["name"], self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        """Those that do not speak of single records."""
+        named = {param["name"]: getattr(self, param["name"]) for param in self.record["params"][1:]}
+        return {n: v.item() if isinstance(v, np.generic) else v for n, v in named.items()}
 
     def __repr__(self) -> str:
-        return f"weighted(<{len(self.weights)} weights>, draws={self.draws})"
+        name, given = self.record["params"][0]["name"], self._given()
+        sized = hasattr(given, "__len__") and not isinstance(given, str)
+        about = "" if self.record["shuffles"] else f" {name}"
+        shown = [f"<{len(given)}{about}>" if sized else repr(given)]
+        shown += [f"{name}={value!r}" for name, value in self._arguments().items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _given(self) -> Any:
+        return getattr(self, self.record["params"][0]["name"])
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        weights = np.array(arguments.numbers("weights", self.weights))
-        if weights.shape != (len(source),):
-            raise _NOT_INDICES.error(
-                f"weights have shape {weights.shape}, the source has {len(source)} records",
-                hint="give one weight a record",
-            )
-        return _core.weighted(weights.tolist(), _draws(self.draws, source))
+        values, parts = _PER_RECORD[self.record["per_record"]](self._given(), source)
+        name, records = self.record["name"], len(source)
+        return _core.make_sampler(name, self._arguments(), values, parts, records, shuffle)
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class balanced(Sampling):
-    """Each value of an integer field equally often, then a record of that value.
-
-    draws: default, as many as there are records.
-    """
-
-    field: str = "label"
-    draws: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_draws(self.draws)
-
-    def __repr__(self) -> str:
-        return f"balanced({self.field!r}, draws={self.draws})"
-
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        return _core.balanced(source.column(self.field).tolist(), _draws(self.draws, source))
+# What is given for each record, as the engine takes it, and the parts of its unit that it counts.
+_PerRecord = Callable[[Any, Records], tuple[list[Any], int]]
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class buckets(Sampling):
-    """Each record once, shuffled, in batches of records that are alike in length.
-
-    ``pool`` batches of a shuffled epoch are sorted by length, cut into batches, and these shuffled
-    again: with 100 of them padding takes a twentieth of what it takes of random batches. What is
-    left at the end of an epoch is a random rest.
-
-    lengths: one number a record, which need not be whole (seconds), or the name of a field of
-    one number, or of a field of sounds, whose headers are read once then (``source.lengths(name)``
-    gives them, to be kept).
-    batch_size: the loader's, of all ranks together.
-
-    >>> buckets([3, 1, 2], batch_size=2)
-    buckets(<3 lengths>, batch_size=2, pool=100)
-    """
-
-    lengths: Any
-    batch_size: int
-    pool: int = 100
-
-    def __post_init__(self) -> None:
-        arguments.integer("batch_size", self.batch_size, 1)
-        arguments.integer("pool", self.pool, 1)
-
-    def __repr__(self) -> str:
-        named = isinstance(self.lengths, str)
-        lengths = repr(self.lengths) if named else f"<{len(self.lengths)} lengths>"
-        return f"buckets({lengths}, batch_size={self.batch_size}, pool={self.pool})"
-
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        named = isinstance(self.lengths, str)
-        lengths, _ = _in_parts(source.lengths(self.lengths) if named else self.lengths, source)
-        return _core.buckets(lengths, self.batch_size, self.pool)
+def _weights(given: Any, source: Records) -> tuple[list[float], int]:
+    weights = np.array(arguments.numbers("weights", given))
+    if weights.shape != (len(source),):
+        raise _NOT_INDICES.error(
+            f"weights have shape {weights.shape}, the source has {len(source)} records",
+            hint="give one weight a record",
+        )
+    return weights.tolist(), 1
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class budget(Sampling):
-    """Each record once, shuffled, in batches of as many as ``total`` holds, alike in length.
+def _lengths(given: Any, source: Records) -> tuple[list[int], int]:
+    return _in_parts(source.lengths(given) if isinstance(given, str) else given, source)
 
-    What counts is what a batch takes: its records, each as long as its longest. Records are sorted
-    into some ``num_buckets`` of like total length, and an epoch shuffles each; how many records
-    batch k has is the same in every epoch, so every epoch has as many batches, on all ranks. The
-    loader is given no batch_size.
 
-    lengths: one number a record, which need not be whole (seconds), or the name of a field of
-    one number, or of a field of sounds, whose headers are read once then.
-    total: of all ranks together, in the unit of the lengths; of a field of sounds in seconds.
+def _durations(given: Any, source: Records) -> tuple[list[int], int]:
+    """Of fields of anything but sounds their numbers."""
+    return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
 
-    ConfigError HR0725 where one record alone is longer than ``total``.
 
-    >>> budget([3, 1, 2], total=4)
-    budget(<3 lengths>, total=4, num_buckets=30)
-    """
-
-    lengths: Any
-    total: float
-    num_buckets: int = 30
-
-    def __post_init__(self) -> None:
-        number = isinstance(self.total, (int, float, np.number))
-        if isinstance(self.total, bool) or not number or not 0 < self.total < math.inf:
-            raise _NOT_INDICES.error(f"total must be a positive number (got {self.total!r})")
-        arguments.integer("num_buckets", self.num_buckets, 1)
-
-    def __repr__(self) -> str:
-        named = isinstance(self.lengths, str)
-        lengths = repr(self.lengths) if named else f"<{len(self.lengths)} lengths>"
-        return f"budget({lengths}, total={self.total}, num_buckets={self.num_buckets})"
-
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        if isinstance(self.lengths, str):
-            seconds = source.durations(self.lengths)  # of anything but sounds its numbers
-            lengths, parts = _in_parts(seconds, source)
-        else:
-            lengths, parts = _in_parts(self.lengths, source)
-        total = min(max(1, int(self.total * parts)), arguments.INT64)
-        return _core.within_budget(lengths, total, self.num_buckets, parts)
-
+_PER_RECORD: Mapping[str, _PerRecord] = {
+    "weights": _weights,
+    "labels": lambda field, source: (source.column(field).tolist(), 1),
+    "lengths": _lengths,
+    "durations": _durations,
+    "indices": lambda array, source: (as_indices(array, len(source)).tolist(), 1),
+}
 
 _MICROSECONDS = 1_000_000  # parts of a unit, of lengths that are no integers
 
@@ -207,29 +147,6 @@ def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
         return None
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class indices(Sampling):
-    """These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``."""
-
-    array: Sequence[int] | np.ndarray[Any, Any]
-
-    def __repr__(self) -> str:
-        return f"indices(<{len(self.array)}>)"
-
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        array = as_indices(self.array, len(source))
-        return _core.from_indices(array.tolist(), shuffle)
-
-
-def _check_draws(draws: Any) -> None:
-    if draws is not None:
-        arguments.integer("draws", draws, 1)
-
-
-def _draws(draws: Any, source: Records) -> int:
-    return len(source) if draws is None else arguments.integer("draws", draws, 1)
-
-
 def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Record indices as int64, negative ones counted from the end; checks that they are inside."""
     array = _array_of("record indices", given)
@@ -255,5 +172,31 @@ def engine_sampler(
     if sampler is None:
         return None, shuffle
     if not isinstance(sampler, Sampling):
-        sampler = indices(sampler)
-    return sampler.engine(source, shuffle), shuffle and not isinstance(sampler, indices)
+        sampler = globals()["indices"](sampler)
+    return sampler.engine(source, shuffle), shuffle and not sampler.shuffles
+
+
+def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
+    made = dataclasses.make_dataclass(
+        record["name"],
+        sampler_fields(record),
+        bases=(RecordedSampling,),
+        namespace={
+            "__doc__": sampler_docstring(record),
+            "__module__": __name__,
+            "record": record,
+            "shuffles": record["shuffles"],
+        },
+        frozen=True,
+        repr=False,
+    )
+    return made
+
+
+def _register(samplers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    for name, record in samplers.items():
+        globals()[name] = _make_class(record)
+    return sorted(samplers)
+
+
+__all__ = ["Records", "Sampling", *_register(_core.samplers())]

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// An order by its name: what it knows of each record, its parameters, how it is made. The file of
+// an order registers one, and hr.sampling has a class for each.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/base/registry.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+// What an order knows of each record, and how users give it: the first argument of its class.
+enum class PerRecord : uint8_t {
+  kWeights,    // a number for each
+  kLabels,     // the name of an integer field
+  kLengths,    // a number for each, or the name of a field: of one number, or of sounds (samples)
+  kDurations,  // the same; of sounds seconds
+  kIndices,    // not one for each: numbers of records
+};
+
+// What an order is made from, next to its arguments.
+struct SamplerData {
+  int64_t records = 0;            // of the source
+  std::vector<double> weights;    // kWeights
+  std::vector<int64_t> integers;  // all others
+  int64_t parts = 1;              // lengths count one of so many of the user's unit: a power of ten
+  bool shuffle = false;           // the loader's
+};
+
+struct SamplerRecord {
+  std::string_view name;  // "buckets", as in hr.sampling.buckets
+  std::string_view doc;
+  std::string_view example;  // a call of it
+  PerRecord per_record;
+  Param given;                     // what is given for it; of the type that its PerRecord has
+  std::vector<Param> params = {};  // the arguments after it
+  bool shuffles = false;           // the loader's shuffle= is about this order, and not beside it
+  // What ranges cannot say. Throws Exception; null where they say all.
+  void (*check)(const Arguments& arguments) = nullptr;
+  // Throws Exception where there is no such order of these records.
+  SamplerPtr (*make)(SamplerData data, const Arguments& arguments);
+};
+
+// The parameter that weighted and balanced orders have.
+Param draws_param();
+// Its value: as many as there are records, where it is None.
+int64_t draws_of(const SamplerData& data, const Arguments& arguments);
+
+}  // namespace headrace

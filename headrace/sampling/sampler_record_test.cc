@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promise: whatever order registers itself keeps what loaders rely on.
+#include "headrace/sampling/sampler_record.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/sampling/order_test_promises.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kRecords = 30;
+
+// A value for each argument that has no default.
+std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
+  std::map<std::string, ParamValue> out;
+  for (const Param& param : record.params) {
+    if (!param.required) continue;
+    if (param.type == ParamType::kInt) out[std::string(param.name)] = int64_t{8};
+    if (param.type == ParamType::kFloat) out[std::string(param.name)] = 8.0;
+  }
+  return out;
+}
+
+TEST(SamplerRecords, MakeOrdersThatKeepWhatLoadersRelyOn) {
+  for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
+    SCOPED_TRACE(record->name);
+    const SamplerPtr order = order_of_record(*record, kRecords, least_arguments(*record));
+    expect_order_promises(*order, kRecords);
+    const SamplerPtr again = order_of_record(*record, kRecords, least_arguments(*record));
+    EXPECT_EQ(order->fingerprint(), again->fingerprint());
+    const SamplerPtr other = order_of_record(*record, kRecords - 1, least_arguments(*record));
+    EXPECT_NE(order->fingerprint(), other->fingerprint());
+  }
+}
+
+TEST(SamplerRecords, SayWhatTheyAre) {
+  EXPECT_GE(Registry<SamplerRecord>::all().size(), 5u);
+  for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
+    SCOPED_TRACE(record->name);
+    EXPECT_FALSE(record->doc.empty());
+    EXPECT_TRUE(record->example.starts_with("hr.sampling." + std::string(record->name) + "("));
+    EXPECT_FALSE(record->given.doc.empty());
+    for (const Param& param : record->params) EXPECT_FALSE(param.doc.empty()) << param.name;
+  }
+}
+
+TEST(SamplerRecords, RefuseArgumentsBeforeThereIsASource) {
+  const SamplerRecord& budget = *Registry<SamplerRecord>::find("budget");
+  for (const double total : {0.0, -1.0}) {
+    EXPECT_THROW(order_of_record(budget, kRecords, {{"total", total}}), Exception);
+  }
+  EXPECT_THROW(order_of_record(budget, kRecords, {}), Exception);
+  EXPECT_THROW(order_of_record(budget, kRecords, {{"total", 8.0}, {"num_buckets", int64_t{0}}}),
+               Exception);
+}
+
+TEST(SamplerRecords, CountABudgetInPartsOfItsUnit) {
+  const SamplerRecord& budget = *Registry<SamplerRecord>::find("budget");
+  const Arguments arguments("budget", budget.params, {{"total", 2.5}});
+  const auto made = [&](int64_t parts, std::vector<int64_t> lengths) {
+    return budget.make({.records = 2, .integers = std::move(lengths), .parts = parts}, arguments);
+  };
+  EXPECT_EQ(made(1, {1, 1})->batch_sizes().size(), 1u);  // 2 of 2.5, which counts as 2
+  EXPECT_EQ(made(10, {12, 12})->batch_sizes().size(), 1u);
+  EXPECT_EQ(made(10, {13, 13})->batch_sizes().size(), 2u);
+}
+
+}  // namespace
+}  // namespace headrace
