@@ -7,10 +7,12 @@
 
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
+#include "bindings/counters.h"
 #include "bindings/loader_handle.h"
 #include "bindings/python_step.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/fields/kind.h"
+#include "headrace/loader/counters.h"
 #include "headrace/loader/options.h"
 
 namespace headrace::python {
@@ -102,76 +104,9 @@ nb::tuple batch_at(LoaderHandle& self, int64_t epoch, int64_t index) {
   return tuple_from_batch(self.with([&](Loader& loader) { return loader.batch(epoch, index); }));
 }
 
-nb::dict dict_from_index(const RowIndexStats& stats) {
-  nb::dict out;
-  out["file"] = str_from_bytes(stats.file);
-  out["note"] = str_from_bytes(stats.note);
-  out["grows"] = stats.learns;
-  out["pictures"] = stats.pictures;
-  out["entries"] = stats.entries;
-  out["used"] = stats.used;
-  out["stale"] = stats.stale;
-  out["learned"] = stats.learned;
-  return out;
-}
-
-nb::dict dict_from_cache(const RecordCache::Counts& counts) {
-  nb::dict out;
-  out["records"] = counts.records;
-  out["bytes"] = counts.bytes;
-  out["limit"] = counts.limit;
-  out["hits"] = counts.hits;
-  out["misses"] = counts.misses;
-  out["read_bytes"] = counts.read_bytes;
-  return out;
-}
-
-nb::dict dict_from_decoded(const LoaderStats& stats) {
-  nb::dict out;
-  for (size_t i = 0; i < stats.decoded.size(); ++i) {
-    const std::string_view place = DeviceDecoding::text_of(static_cast<DeviceDecoding::Place>(i));
-    out[nb::cast(place)] = stats.decoded[i];
-  }
-  return out;
-}
-
 nb::dict stats(const LoaderHandle& self) {
-  const LoaderStats stats = self.with([](Loader& loader) { return loader.stats(); });
-  nb::dict stages;
-  stages["read"] = stats.stages.read;
-  stages["entropy"] = stats.stages.entropy;
-  stages["transform"] = stats.stages.transform;
-  stages["resample"] = stats.stages.resample;
-  stages["store"] = stats.stages.store;
-  stages["python"] = stats.stages.python;
-  stages["wait"] = stats.wait_seconds;
-  nb::dict out;
-  out["batches"] = stats.batches;
-  out["records"] = stats.records;
-  out["bad_records"] = stats.bad_records;
-  out["warnings"] = stats.warnings;
-  out["repaired"] = stats.remarks.repaired;
-  out["exif_ignored"] = stats.remarks.exif_ignored;
-  nb::dict finished_before;
-  for (const auto& [why, rows] : stats.finished_before) {
-    finished_before[nb::str(why.data(), why.size())] = rows;
-  }
-  out["finished_before_crossing"] = finished_before;
-  out["copies"] = stats.copies;
-  out["foreseen"] = stats.foreseen;
-  out["wall_seconds"] = stats.wall_seconds;
-  out["wait_seconds"] = stats.wait_seconds;
-  out["stages"] = stages;
-  out["threads"] = stats.threads;
-  out["memory_limit"] = stats.memory_limit;
-  out["memory_used"] = stats.memory_used;
-  out["memory_peak"] = stats.memory_peak;
-  out["memory_wait_seconds"] = stats.memory_wait_seconds;
-  out["resident_bytes"] = stats.resident_bytes;
-  out["decoded"] = dict_from_decoded(stats);
-  out["index"] = dict_from_index(stats.row_index);
-  out["cache"] = dict_from_cache(stats.cache);
-  return out;
+  return dict_from_counters(loader_counters(),
+                            self.with([](Loader& loader) { return loader.stats(); }));
 }
 
 // A line of JSON for each entry, as in the quarantine file.
@@ -285,6 +220,10 @@ void bind_loader(nb::module_& module) {
              nb::sig("def loader_options() -> list[dict[str, typing.Any]]"),
              "The loader's options as they are declared, in the order of the reference; those "
              "without a group are of the engine's own use.");
+  module.def(
+      "loader_counters", [] { return describe_counters(loader_counters()); },
+      nb::sig("def loader_counters() -> list[dict[str, typing.Any]]"),
+      "What Loader.stats() counts, in its order.");
   nb::class_<LoaderHandle>(module, "Loader", "The engine's side of headrace.Loader.")
       .def("__init__", &make_loader, nb::arg("source"), nb::arg("transforms"), nb::arg("by_field"),
            nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(),

@@ -12,6 +12,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
+#include "bindings/counters.h"
 #include "bindings/loader_handle.h"
 #include "headrace/base/clock.h"
 #include "headrace/device/simulated_device.h"
@@ -224,19 +225,8 @@ nb::object next_of_loader(const std::vector<PrefetcherHandle*>& prefetchers,
 }
 
 nb::dict stats(const PrefetcherHandle& self) {
-  const PrefetchStats stats = self.with([](Prefetcher& prefetcher) { return prefetcher.stats(); });
-  nb::dict out;
-  out["batches"] = stats.batches;
-  out["bytes"] = stats.bytes;
-  out["delivered_bytes"] = stats.delivered_bytes;
-  out["wait_seconds"] = stats.wait_seconds;
-  out["source_seconds"] = stats.feed_seconds;
-  out["staging_seconds"] = stats.staging_seconds;
-  out["batches_beyond_depth"] = stats.beyond;
-  out["device_bytes"] = stats.device_bytes;
-  out["scratch_bytes"] = stats.scratch_bytes;
-  out["pinned_bytes"] = stats.pinned_bytes;
-  return out;
+  return dict_from_counters(prefetch_counters(),
+                            self.with([](Prefetcher& prefetcher) { return prefetcher.stats(); }));
 }
 
 DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins, int64_t fails_at) {
@@ -269,6 +259,10 @@ void bind_prefetcher(nb::module_& module) {
   module.def("simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
              nb::arg("pins") = true, nb::arg("fails_at") = 0,
              "A device that does its work as late and as much out of order as it may; for tests.");
+  module.def(
+      "prefetch_counters", [] { return describe_counters(prefetch_counters()); },
+      nb::sig("def prefetch_counters() -> list[dict[str, typing.Any]]"),
+      "What Prefetcher.stats() counts, in its order.");
   nb::class_<PrefetcherHandle>(module, "Prefetcher", "The engine's side of headrace.prefetch.")
       .def("__init__", &make_prefetcher, nb::arg("device"), nb::arg("depth"), nb::arg("patience"),
            nb::arg("staging_limit"), nb::arg("warn"))

@@ -27,6 +27,7 @@
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch.h"
+#include "headrace/executor/engine_stats.h"
 #include "headrace/finish/decode_choice.h"
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/finish_choice.h"
@@ -94,23 +95,6 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 
-struct DeliveredCounts {  // as LoaderStats has them
-  int64_t batches = 0, records = 0, warnings = 0;
-  PictureRemarks remarks;
-
-  DeliveredCounts& operator+=(const DeliveredCounts& more) {
-    batches += more.batches;
-    records += more.records;
-    warnings += more.warnings;
-    remarks += more.remarks;
-    return *this;
-  }
-  DeliveredCounts operator-(const DeliveredCounts& less) const {
-    return {batches - less.batches, records - less.records, warnings - less.warnings,
-            remarks - less.remarks};
-  }
-};
-
 // Where a loader stands, and what it has counted by then: for go_back().
 struct LoaderMark {
   LoaderState state;
@@ -127,21 +111,13 @@ struct RowIndexStats {
   int64_t used = 0, stale = 0, learned = 0;  // of the pictures read so far
 };
 
-struct LoaderStats {
-  int64_t batches = 0, records = 0, bad_records = 0, copies = 0;
-  int64_t foreseen = 0;    // batches of ragged tensors that were there before their values
-  int64_t warnings = 0;    // damage that decoders repaired
-  PictureRemarks remarks;  // pictures that were delivered with it, and others
-  // Rows that crossed to a device as they are delivered, where it finishes the others, by reason.
-  std::map<std::string_view, int64_t> finished_before;
-  double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
-  double memory_wait_seconds = 0;  // of records, for memory within the limit; summed over threads
-  StageSeconds stages;             // summed over threads, estimated by sampling
+// What each of these means: the table of counters (loader/counters.cc).
+struct LoaderStats : EngineStats {
+  int64_t bad_records = 0;
+  double wall_seconds = 0;
   int threads = 0;
-  size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
-  size_t resident_bytes = 0;  // of memory_used, for records that stay
+  size_t memory_limit = 0, resident_bytes = 0;
   RowIndexStats row_index;
-  // With decode on a device: pictures by where they were decoded, or why not there.
   std::array<int64_t, DeviceDecoding::kPlaces> decoded{};
   RecordCache::Counts cache;  // shared by the loaders of the process that read the same
 };

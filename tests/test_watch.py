@@ -20,13 +20,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.counters import counted_up
 from headrace.insight.live import stalls, status
 from headrace.insight.live.histogram import BOUNDS, SIZE, bucket_of, percentile
 from headrace.insight.live.meter import Figures, Meter
-from headrace.insight.live.window import Recent, Snapshot, counters_of
+from headrace.insight.live.window import Recent, Snapshot
 from headrace.insight.measure.process_sampler import Requests
 
 import headrace as hr
+from headrace import counters
 from headrace import transforms as T
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
@@ -493,10 +495,10 @@ def test_a_stall_warns_once_and_again_only_after_it_was_over() -> None:
 
 
 def test_the_warning_says_what_changed() -> None:
-    before = snapshot(0.3, 29.7, {"records": 1000, "stage.read": 0.1, "stage.entropy": 2.0})
+    before = snapshot(0.3, 29.7, {"records": 1000, "stages.read": 0.1, "stages.entropy": 2.0})
     now = snapshot(
         12.0, 18.0,
-        {"records": 500, "stage.read": 4.0, "stage.entropy": 1.0, "bad_records": 57},
+        {"records": 500, "stages.read": 4.0, "stages.entropy": 1.0, "bad_records": 57},
     )  # fmt: skip
     text = stalls.message(before, now)
     assert "waits for data 40% of its time, 1% before" in text
@@ -507,7 +509,7 @@ def test_the_warning_says_what_changed() -> None:
 
 
 def test_the_warning_names_the_slowest_stage_where_nothing_changed() -> None:
-    counted = {"records": 1000, "stage.read": 0.1, "stage.python": 3.9}
+    counted = {"records": 1000, "stages.read": 0.1, "stages.python": 3.9}
     text = stalls.message(None, snapshot(20, 10, counted), "rank 3: ")
     assert text.startswith("rank 3: the loop waits for data 67% of its time, since it began; ")
     assert "what takes the loader longest is steps in Python (98%)" in text
@@ -536,9 +538,30 @@ def test_recent_is_the_last_window() -> None:
 
 
 def test_counters_of_a_loader_that_is_made_anew_do_not_go_back() -> None:
-    old = Snapshot(counters=counters_of({"records": 50, "stages": {"read": 2.0}}))
-    new = Snapshot(counters=counters_of({"records": 10, "stages": {"read": 3.0}}))
-    assert new.since(old).counters == {"records": 0.0, "stage.read": 1.0}
+    old = Snapshot(counters=counted_up({"records": 50, "stages": {"read": 2.0}}))
+    new = Snapshot(counters=counted_up({"records": 10, "stages": {"read": 3.0}}))
+    assert new.since(old).counters == {"records": 0.0, "stages.read": 1.0}
+
+
+def test_what_is_counted_stands_in_one_table() -> None:
+    with loader_of() as loader:
+        next(iter(loader))
+        stats = loader.stats()
+    names = [
+        f"{name}.{part}" if name in ("stages", "index", "cache") else name
+        for name, value in stats.items()
+        for part in (value if name in ("stages", "index", "cache") else [""])
+    ]
+    own = {"python_workers", "finish", "decode", "resident", "devices"}  # of the Python front
+    assert [name for name in names if name not in own] == list(counters.LOADER)
+    page = (Path(__file__).parent.parent / "docs" / "watch.md").read_text()
+    for name, entry in {**counters.LOADER, **counters.COPIES}.items():
+        assert entry["doc"].endswith(".") and entry["adds"] in ("sum", "most"), name
+        assert f"`headrace_loader_{entry['metric']}`" in page or not entry["metric"], name
+        value = counters.number(stats, name) if name in counters.LOADER else 0.0
+        assert (value is None) == (
+            not entry["unit"] or name in ("decoded", "finished_before_crossing")
+        )
 
 
 # The status line.

@@ -26,7 +26,7 @@ LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
     ("drawing",),
-    ("arguments", "signatures", "absent"),
+    ("arguments", "counters", "signatures", "absent"),
     ("sampling",),
     ("global_draws", "twisters"),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),

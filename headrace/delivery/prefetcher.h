@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/base/counter.h"
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
@@ -82,17 +83,14 @@ struct PrefetchOptions {
   size_t scratch_limit = size_t{256} << 20;
 };
 
+// What each of these means: prefetch_counters().
 struct PrefetchStats {
-  int64_t batches = 0;
-  uint64_t bytes = 0;            // that were copied
-  uint64_t delivered_bytes = 0;  // of the batches; more, where rows are finished on the device
-  double wait_seconds = 0;       // of next(), for a batch
-  double feed_seconds = 0;       // of the feed
-  double staging_seconds = 0;    // of copies into pinned memory, waiting for room included
-  int64_t beyond = 0;            // batches that got memory of their own: the consumer keeps many
-  size_t device_bytes = 0, pinned_bytes = 0;
-  size_t scratch_bytes = 0;  // of device_bytes, for unfinished rows
+  int64_t batches = 0, beyond = 0;
+  uint64_t bytes = 0, delivered_bytes = 0;
+  double wait_seconds = 0, feed_seconds = 0, staging_seconds = 0;
+  size_t device_bytes = 0, pinned_bytes = 0, scratch_bytes = 0;
 };
+std::span<const Counter<PrefetchStats>> prefetch_counters();
 
 class Prefetcher {
  public:

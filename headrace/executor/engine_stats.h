@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the engine counts. What each number means, and where it is shown, stands in the table of
+// counters (loader/counters.cc).
 #pragma once
 
 #include <cstddef>
@@ -10,15 +12,30 @@
 
 namespace headrace {
 
-struct EngineStats {
-  int64_t batches = 0, records = 0, warnings = 0, copies = 0;
+// What the batches have in them that the consumer received.
+struct DeliveredCounts {
+  int64_t batches = 0, records = 0, warnings = 0;
   PictureRemarks remarks;
-  int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
-  double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
+
+  DeliveredCounts& operator+=(const DeliveredCounts& more) {
+    batches += more.batches;
+    records += more.records;
+    warnings += more.warnings;
+    remarks += more.remarks;
+    return *this;
+  }
+  DeliveredCounts operator-(const DeliveredCounts& less) const {
+    return {batches - less.batches, records - less.records, warnings - less.warnings,
+            remarks - less.remarks};
+  }
+};
+
+struct EngineStats : DeliveredCounts {
+  int64_t copies = 0, foreseen = 0;
+  double wait_seconds = 0, memory_wait_seconds = 0;
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
-  // Rows that crossed as they are delivered, where a device finishes the others, by reason.
-  std::map<std::string_view, int64_t> finished_before = {};
+  std::map<std::string_view, int64_t> finished_before = {};  // rows, by reason
 };
 
 }  // namespace headrace

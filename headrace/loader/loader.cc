@@ -319,10 +319,7 @@ class Loader::Impl {
     position_.load(state);
   }
 
-  DeliveredCounts made() const {
-    const MakerStats made = maker_->stats();
-    return {made.batches, made.records, made.warnings, made.remarks};
-  }
+  DeliveredCounts made() const { return maker_->stats(); }
   DeliveredCounts delivered() const { return position_.delivered(made()); }
   LoaderMark mark() const { return position_.mark(made()); }
   void go_back(const LoaderMark& mark) {
@@ -349,27 +346,18 @@ class Loader::Impl {
   LoaderStats stats() const {
     const MakerStats made = maker_->stats();
     LoaderStats out;
+    static_cast<EngineStats&>(out) = made;
+    static_cast<DeliveredCounts&>(out) = position_.delivered(made);
     out.row_index = path_.row_index();
     out.cache = path_.cache();
     out.threads = options().threads;
     out.memory_limit = options().memory_limit;
     out.bad_records = bad_records_.total();
     out.wall_seconds = wall_seconds_;
-    const DeliveredCounts own = delivered();
-    out.batches = own.batches;
-    out.records = own.records;
-    out.warnings = own.warnings;
-    out.remarks = own.remarks;
-    out.finished_before = made.finished_before;
-    out.copies = made.copies;
-    out.foreseen = made.foreseen;
-    out.wait_seconds = made.wait_seconds;
-    out.memory_wait_seconds = made.memory_wait_seconds;
-    out.stages = made.stages;
     out.resident_bytes = made.resident_bytes;
     out.decoded = decoding_->counts();
-    out.memory_used = made.memory_used + out.cache.bytes;
-    out.memory_peak = made.memory_peak + out.cache.bytes;
+    out.memory_used += out.cache.bytes;
+    out.memory_peak += out.cache.bytes;
     return out;
   }
 

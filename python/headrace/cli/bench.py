@@ -15,9 +15,7 @@ import typer
 from headrace.cli import output
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
-
-STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
-
+from headrace.counters import COPIES, STAGES, added
 
 DEVICES = ("host", "simulated", "cuda")
 
@@ -253,7 +251,8 @@ def device_name(loader: Any) -> str | None:
 
 def copied_bytes(loader: Any) -> int:
     """So far, to devices."""
-    return sum(int(each["bytes"]) for each in loader.stats().get("devices", {}).values())
+    devices = loader.stats().get("devices", {}).values()
+    return int(added(devices, COPIES).get("bytes", 0))
 
 
 def stages_of(loader: Any) -> dict[str, float]:

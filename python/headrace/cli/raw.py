@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from headrace import _core
+from headrace.counters import STAGES
 
 READ_AHEAD = 2  # batches in flight for each thread
 
@@ -75,9 +76,8 @@ class RawReader:
             yield tuple(RawColumn(batch, field) for field in self._fields)
 
     def stats(self) -> dict[str, Any]:
-        stages = dict.fromkeys(("entropy", "transform", "resample", "store", "python"), 0.0)
         times = {"read": self._read_seconds, "wait": self._wait_seconds}
-        return {"threads": self._threads, "stages": {**stages, **times}}
+        return {"threads": self._threads, "stages": {**dict.fromkeys(STAGES, 0.0), **times}}
 
     def close(self) -> None:
         self._stream = None

@@ -16,19 +16,12 @@ from prometheus_client.core import (
     Metric,
 )
 
+from headrace.counters import LOADER, WORK, number
 from headrace.insight.live.histogram import BOUNDS, ROUND
 from headrace.insight.live.window import Moment
 
 # Bounds that Prometheus is told of: 10, 20 and 50 us, and so on to 100 s.
 _TOLD = [i for i, bound in enumerate(BOUNDS) if i in ROUND and 1e-5 <= bound <= 100]
-# What a Headrace loader counts itself: its stats(), the metric, and what it means.
-_OF_LOADER = (
-    ("bad_records", "loader_bad_records_total", "Records that were bad."),
-    ("copies", "loader_copies_total", "Batches for which memory had to be made."),
-    ("threads", "loader_threads", "Threads of the loader."),
-    ("memory_used", "loader_memory_bytes", "Bytes that the engine holds."),
-    ("memory_limit", "loader_memory_limit_bytes", "Bytes that it may hold."),
-)
 
 
 def text_of(moment: Moment) -> str:
@@ -62,7 +55,8 @@ class _Collector:
              reading.child_bytes),
             ("cpu_seconds_total", "CPU seconds of the process since it began.",
              reading.cpu_seconds),
-            *((metric, text, stats.get(key)) for key, metric, text in _OF_LOADER),
+            *((f"loader_{entry['metric']}", entry["doc"], number(stats, name))
+              for name, entry in LOADER.items() if entry["metric"]),
         ]  # fmt: skip
         for name, text, value in plain:
             if value is not None:
@@ -72,7 +66,7 @@ class _Collector:
         yield durations("step_seconds", "Seconds between a batch and the wish for the next.", label,
                         figures.steps, figures.step_sum)  # fmt: skip
         stages = stats.get("stages", {}).items()
-        parts = [({**label, "stage": name}, spent) for name, spent in stages if name != "wait"]
+        parts = [({**label, "stage": name}, spent) for name, spent in stages if name in WORK]
         if parts:
             text = "Seconds that the loader's threads spent in each stage."
             yield family("loader_stage_seconds_total", text, parts)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace import arguments
+from headrace.counters import counted_up
 from headrace.delivery.prefetch import Prefetch
 from headrace.errors import declare, warn
 from headrace.insight.live import stalls, tap
 from headrace.insight.live.histogram import spread
 from headrace.insight.live.meter import Figures, Meter
 from headrace.insight.live.status import Writer, line
-from headrace.insight.live.window import Moment, Recent, Snapshot, counters_of
+from headrace.insight.live.window import Moment, Recent, Snapshot
 from headrace.insight.measure.process_sampler import ProcessSampler, Reading, Thinned, growth
 from headrace.loader import Loader
 from headrace.loader.iteration import live
@@ -244,7 +245,7 @@ class Watch:
         self._counted = counted or self._counted
         assert self._sampler is not None
         figures = self._meter.figures()
-        return Snapshot(figures, counters_of(self._counted), self._sampler.requests)
+        return Snapshot(figures, counted_up(self._counted), self._sampler.requests)
 
     # Once a second, on the sampler's thread.
 

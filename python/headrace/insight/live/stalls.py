@@ -8,18 +8,11 @@
 
 from __future__ import annotations
 
+from headrace.counters import WORK
 from headrace.insight.live.window import Snapshot
 
 _WINDOWS = 2  # so many in a row, before it is believed
 _MORE = 1.3  # by this factor a figure has changed
-_STAGES = {
-    "read": "reading",
-    "entropy": "entropy decoding",
-    "transform": "decoding after the entropy stage",
-    "resample": "resizing",
-    "store": "writing batches",
-    "python": "steps in Python",
-}
 
 
 class Stalls:
@@ -93,9 +86,9 @@ def _stage_seconds(snapshot: Snapshot) -> dict[str, float]:
     if not records:
         return {}
     return {
-        stage: snapshot.counters.get(f"stage.{stage}", 0.0) / records
-        for stage in _STAGES
-        if f"stage.{stage}" in snapshot.counters
+        stage: snapshot.counters.get(f"stages.{stage}", 0.0) / records
+        for stage in WORK
+        if f"stages.{stage}" in snapshot.counters
     }
 
 
@@ -107,7 +100,7 @@ def _slower_stages(before: Snapshot, now: Snapshot) -> list[str]:
         old = was.get(stage, 0.0)
         if seconds > _MORE * old and seconds > 0.1 * total and old > 0:
             found.append(
-                f"{_STAGES[stage]} takes {seconds / old:.1f} times as long "
+                f"{WORK[stage]} takes {seconds / old:.1f} times as long "
                 f"({1e3 * seconds:.2f} ms a record, {1e3 * old:.2f} ms before)"
             )
     return found
@@ -119,4 +112,4 @@ def _slowest_stage(now: Snapshot) -> list[str]:
     if not total:
         return []
     name = max(stages, key=lambda stage: stages[stage])
-    return [f"what takes the loader longest is {_STAGES[name]} ({stages[name] / total:.0%})"]
+    return [f"what takes the loader longest is {WORK[name]} ({stages[name] / total:.0%})"]

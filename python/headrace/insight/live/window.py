@@ -67,16 +67,3 @@ class Recent:
     def until(self, now: Snapshot) -> Snapshot:
         """What happened from the window's begin to ``now``."""
         return now.since(self._kept[0])
-
-
-def counters_of(stats: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a loader's ``stats()`` that count up, those of its stages as "stage.read"."""
-    found = {f"stage.{name}": float(seconds) for name, seconds in stats.get("stages", {}).items()}
-    for name in ("batches", "records", "bad_records", "warnings", "copies", "bytes"):
-        if name in stats:
-            found[name] = float(stats[name])
-    found |= {
-        name: float(value) for name, value in stats.items()
-        if name.endswith("_seconds") and isinstance(value, (int, float))
-    }  # fmt: skip
-    return found

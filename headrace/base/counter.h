@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters declared as data: what stats(), the bench, the watch, its Prometheus metrics and the
+// guide's table are made from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace headrace {
+
+// What the counters of several ranks, devices or worker processes come to.
+enum class Adds : uint8_t {
+  kSum,
+  kMost,  // the largest: each counts the same time, or has the same
+};
+
+using CountsByReason = std::vector<std::pair<std::string_view, int64_t>>;
+using CounterValue = std::variant<int64_t, double, bool, std::string, CountsByReason>;
+
+template <class Stats>
+struct Counter {
+  std::string_view name;       // in stats(); "stages.read" is "read" in the dictionary "stages"
+  std::string_view unit = "";  // "records", "bytes", "seconds"; empty: a text, or yes or no
+  std::string_view doc = "";   // what it counts: one sentence
+  CounterValue (*value)(const Stats& stats) = nullptr;
+  bool grows = true;  // since the object was made; else it says how things stand
+  Adds adds = Adds::kSum;
+  std::string_view metric = "";  // Prometheus' name of it after "headrace_loader_"; empty: none
+  std::string_view work = "";    // of a stage, what it does: "reading"
+};
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters: what a loader, and its copies to devices, count, as the engine's tables declare it.
+
+``stats()`` has the values; which of them count up, their unit, and what those of several ranks
+or devices come to, is known here to all who show them.
+
+>>> added([{"bytes": 3, "batches": 2}, {"bytes": 4, "batches": 2}], COPIES)
+{'batches': 2, 'bytes': 7}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headrace import _core
+
+Table = Mapping[str, Mapping[str, Any]]  # by the name in stats(); "stages.read" in "stages"
+
+LOADER: Table = {entry["name"]: entry for entry in _core.loader_counters()}
+COPIES: Table = {entry["name"]: entry for entry in _core.prefetch_counters()}
+STAGES = tuple(name.removeprefix("stages.") for name in LOADER if name.startswith("stages."))
+# What a thread does in a stage: "reading"; nothing of the loop, which only waits.
+WORK = {stage: LOADER[f"stages.{stage}"]["work"] for stage in STAGES if stage != "wait"}
+
+
+def number(stats: Mapping[str, Any], name: str) -> float | None:
+    """A counter's value; None where these ``stats()`` have no such number."""
+    value: Any = stats
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number else None
+
+
+def counted_up(stats: Mapping[str, Any]) -> dict[str, float]:
+    """The counters that grow, of a loader or of copies, by their dotted names."""
+    growing = [name for name, entry in {**LOADER, **COPIES}.items() if entry["grows"]]
+    found = {name: number(stats, name) for name in growing}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def added(all_stats: Iterable[Mapping[str, Any]], table: Table) -> dict[str, Any]:
+    """What the counters of several come to: the sum, or the most, as each one is declared."""
+    kept = list(all_stats)
+    out = {}
+    for name, entry in table.items():
+        values = [stats[name] for stats in kept if name in stats]
+        if values and not isinstance(values[0], (str, Mapping)):
+            out[name] = sum(values) if entry["adds"] == "sum" else max(values)
+    return out
+
+
+def page_table(table: Table = LOADER) -> str:
+    """The table of docs/looking.md."""
+    added_up = {"sum": "added", "most": "the largest"}
+    rows = (
+        f"| `{name}` | {entry['unit']} | {added_up[entry['adds']] if entry['unit'] else ''} | "
+        f"{entry['doc']} |"
+        for name, entry in table.items()
+    )
+    head = ("| counter | unit | of several ranks | |", "|---|---|---|---|")
+    return "\n".join([*head, *rows])
