@@ -19,7 +19,6 @@ import videos
 import headrace as hr
 from headrace import write
 
-OWN = ("tar", "tfrecord", "recordio", "folder", "pack")
 OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
 
 
@@ -30,14 +29,11 @@ def stored(source: Any) -> list[dict[str, Any]]:
 
 def converted(source: Any, dest: Path, to: str, **given: Any) -> hr.Source:
     hr.convert(source, dest, to, **given)
-    if to == "pack":
-        return hr.open(dest)
-    module = write.container(to)
-    more = {"classes": source.classes} if to == "folder" else module.fields(source.schema)
-    return hr.open(dest, format=module.FORMAT, **more)
+    record = write.container(to)
+    return hr.open(dest, format=record.format, **record.arguments(source))
 
 
-@pytest.mark.parametrize("to", [*OWN, *OPTIONAL])
+@pytest.mark.parametrize("to", write.names())
 def test_pictures_and_labels_are_those_of_the_source(
     pictures: Path, tmp_path: Path, to: str
 ) -> None:
@@ -115,7 +111,7 @@ def test_a_tar_is_what_tarfile_reads(pictures: Path, tmp_path: Path) -> None:
 
 
 def test_a_record_that_contains_the_magic_of_recordio(tmp_path: Path) -> None:
-    from headrace.write.recordio import _MAGIC, _parts
+    from headrace.write.containers.recordio import _MAGIC, _parts
 
     for data in (b"", b"abc", _MAGIC, b"abcd" + _MAGIC + b"x", _MAGIC * 3, b"ab" + _MAGIC):
         parts = _parts(data)
@@ -184,7 +180,7 @@ def test_what_a_container_cannot_hold_is_refused_before_it_is_written(tmp_path: 
 def test_verification_finds_a_byte_that_changed(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.write import tar
+    from headrace.write.containers import tar
 
     member = tar._member
     monkeypatch.setattr(tar, "_member", lambda f, v: member(f, v + 1 if v == 1 else v))

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace import write
 
 OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
-EVERY = ("tar", "tfrecord", "recordio", "folder", "lmdb", "hdf5", "pack")
+EVERY = write.names()
 
 # Few bytes between journals, and slow, so that a kill finds it anywhere.
 SLOW = """
@@ -72,7 +73,8 @@ def test_what_a_journal_says_is_on_the_disk_by_then(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power cut takes what was not synced: a journal must not promise it."""
-    from headrace.write import conversion, folder
+    from headrace.write import conversion
+    from headrace.write.containers import folder
 
     synced: list[int] = []
     sync = folder.sync_all_below

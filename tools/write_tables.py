@@ -8,12 +8,16 @@ tests/test_loader_options.py fails where one is not what this writes.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from headrace import _core, counters, write
 from headrace.loader import dataloader_keywords, options, table
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- by tools/write_tables.py -->", "<!-- end -->"
+TEMPLATES = ROOT / "tools" / "templates"
 
 
 def tables() -> dict[str, str]:
@@ -21,7 +25,78 @@ def tables() -> dict[str, str]:
     return {
         "docs/loader.md": table.page_table(options.KEYWORDS.values()),
         "docs/migrating.md": dataloader_keywords.page_table(),
+        "docs/looking.md": counters.page_table(),
+        "docs/convert.md": write.page_table(),
+        "docs/formats/index.md": formats_table(),
+        "CONTRIBUTING.md": additions_table(),
     }
+
+
+def joined(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = [list(header), *map(list, rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    return "\n".join([lines[0], "|" + "---|" * len(cells[0]), *lines[1:]])
+
+
+def formats_table() -> str:
+    """The pages of formats, by their titles, with the functions that each of them describes."""
+    rows = [
+        ["A folder of images, a list of them", "`hr.folder`, `hr.open(...)`", "../sources.md"],
+        ["A pack of ours", "`hr.open(...)`", "../pack-format.md"],
+    ]
+    for page in sorted((ROOT / "docs" / "formats").glob("*.md")):
+        if page.stem in ("index", "speed"):
+            continue
+        text = page.read_text()
+        named = set(re.findall(r"\bhr\.(\w+)", text))
+        functions = ", ".join(f"`hr.{name}`" for name in sorted(named & set(_core.formats())))
+        rows.append([text.partition("\n")[0].lstrip("# "), functions or "nothing", page.name])
+    return joined(
+        ("what you have", "opens with", "page"),
+        ((title, opens, f"[{Path(page).stem}]({page})") for title, opens, page in rows),
+    )
+
+
+def files_of(kind: str) -> list[Path]:
+    """What an addition is made of: new files, and with the suffix .edit changed ones."""
+    folder = TEMPLATES / kind
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+
+
+def additions_table() -> str:
+    """The house's templates: how many files an addition costs, and which."""
+    kinds = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
+    rows = [(kind.replace("_", " "), files_of(kind)) for kind in kinds]
+    return joined(
+        ("addition", "files", "which"),
+        (
+            (kind, str(len(files)), ", ".join(map(shown, sorted(files, key=rank))))
+            for kind, files in rows
+        ),
+    )
+
+
+def rank(path: Path) -> tuple[int, str]:
+    """The file that everything else is about comes first, then what is beside it."""
+    edited = path.suffix == ".edit"
+    return (
+        2 * edited + (path.suffix != ".cc" or path.stem.endswith(("_test", "_fuzz"))),
+        str(path),
+    )
+
+
+def shown(path: Path) -> str:
+    """A file of a template, as an addition of somebody's own has it."""
+    name = re.sub(r"template(_\w+)?", "yours", path.as_posix())
+    if path.suffix == ".edit":
+        return f"a change in `{name.removesuffix('.edit')}`"
+    if path.stem.endswith("_test"):
+        return "its test"
+    if path.stem.endswith("_fuzz"):
+        return "its fuzz target"
+    if path.parts[0] == "fuzz":
+        return "inputs in `fuzz/yours/`"
+    return f"`{name}`"
 
 
 def main() -> None:

@@ -13,25 +13,21 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 from headrace import _core, write
 from headrace.errors import declare, did_you_mean
-from headrace.pack import pack
-from headrace.sources import Progress, Source
+from headrace.sources import Progress
 from headrace.sources import open as open_source
 
-FORMATS: tuple[str, ...] = (*write.NAMES, "pack")
 _ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
 
 _WRONG_OPTION = declare(
     "HR0414",
     "config",
     "option of converting",
-    "convert() writes folder, tar (WebDataset), tfrecord, recordio, lmdb, hdf5 or pack, to a local "
-    "path. Not every container can hold every field: a folder, RecordIO and LMDB have a picture "
-    "and a label.",
+    "convert() writes the containers that `headrace convert --help` names, to a local path. Not "
+    "every container can hold every field: a folder, RecordIO and LMDB have a picture and a label.",
 )
 _NO_PACKAGE = declare(
     "HR0297",
@@ -55,7 +51,7 @@ def convert(
 ) -> dict[str, Any]:
     """Write a source as another container. Returns the numbers that ``--json`` prints.
 
-    to: "folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5" or "pack".
+    to: a container's name, "tar" or "tfrecord"; `headrace convert --help` has them all.
     shards: more than one makes ``dest`` a folder of so many files, written side by side.
     verify: read everything back and compare it with the source, record by record.
     overwrite: replace a file, or a folder in which a conversion wrote everything; never what the
@@ -70,8 +66,8 @@ def convert(
     that is missing; StorageError HR0275 of a full disk;
     DataError HR0416 and what reading a record gives.
     """
-    if to not in FORMATS:
-        raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, FORMATS))
+    if to not in write.names():
+        raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
     if shards < 1:
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
     if _ADDRESS.match(os.fspath(dest)):  # else it would be a folder "s3:" here
@@ -87,16 +83,16 @@ def convert(
 
     begin = time.perf_counter()
     tell = Told(progress, len(src) * (2 if verify else 1))
-    if to == "pack":
-        report = _pack(src, target, shards, threads, overwrite, tell.have_done)
+    container = write.container(to)
+    try:
+        container.check(src.schema)
+    except TypeError as error:
+        raise _WRONG_OPTION.error(f"[{to}] {error}") from error
+    except ImportError as error:
+        raise _NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
+    if container.whole:
+        report = container.whole(src, target, shards, threads, overwrite, tell.have_done)
     else:
-        container = write.container(to)
-        try:
-            container.check(src.schema)
-        except TypeError as error:
-            raise _WRONG_OPTION.error(f"[{to}] {error}") from error
-        except ImportError as error:
-            raise _NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
         conversion = Conversion(src, target, to, min(shards, max(1, len(src))), overwrite)
         report = conversion.run(threads or _core.allowed_cores(), tell)
     if verify:
@@ -104,29 +100,3 @@ def convert(
     report["classes"] = src.classes
     report["outside"] = src.engine.files_outside()
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
-
-
-def _pack(
-    src: Source,
-    target: str,
-    shards: int,
-    threads: int | None,
-    overwrite: bool,
-    have_done: Callable[[int], None],
-) -> dict[str, Any]:
-    summary = pack(
-        src,
-        target,
-        shards=shards,
-        threads=threads,
-        overwrite=overwrite,
-        progress=lambda done, _: have_done(done),
-    )
-    return {
-        "records": summary["records"],
-        "bytes": summary["bytes"],
-        "files": [{"file": target, "records": summary["records"]}],
-        "resumed_records": summary["resumed_records"],
-        "unusable": summary["unusable"],
-        "unusable_count": summary["unusable_count"],
-    }

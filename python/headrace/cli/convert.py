@@ -10,7 +10,7 @@ import typer
 
 from headrace.cli import output
 from headrace.cli.pack_report import print_unusable
-from headrace.convert import FORMATS
+from headrace.write import names
 
 EXAMPLES = (
     "headrace convert train/ -o train.tar --to tar",
@@ -27,7 +27,7 @@ def run(
         Path, typer.Option("--output", "-o", help="The file; with --shards, a folder of them.")
     ],
     to: Annotated[
-        str, typer.Option("--to", help="The container to write.", **output.one_of(FORMATS))
+        str, typer.Option("--to", help="The container to write.", **output.one_of(names()))
     ],
     shards: Annotated[int, typer.Option(metavar="N", min=1, help="Files to divide it into.")] = 1,
     threads: Annotated[

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of containers, one file each, for ``headrace convert``.
+"""Writers of containers, for ``headrace convert``: what they share, and how one is found.
 
 A writer appends records to one file, so that an interrupted one goes on where its journal says.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from headrace import _core
 from headrace.errors import declare
+from headrace.sources import Source
+from headrace.write import containers
 
 _NO_PNG = declare(
     "HR0417",
@@ -22,9 +27,6 @@ _NO_PNG = declare(
     "Pictures that the source has as arrays are written as PNG files of uint8, of 1, 3 or 4 "
     "channels. Others would lose values.",
 )
-
-# What --to takes: the modules that write it. "pack" is headrace.pack's.
-NAMES: tuple[str, ...] = ("folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5")
 
 
 class Writer(Protocol):
@@ -45,36 +47,64 @@ class Writer(Protocol):
         """Lets go of the file as it is, writing nothing more; after close(), nothing."""
 
 
-class Container(Protocol):
-    """A module of this package."""
-
-    SUFFIX: str  # of its files; empty for a folder
-    FORMAT: str  # that opens it
-    RESUMES: bool  # a shard goes on where it was journaled; else it begins anew
-    BESIDE: tuple[str, ...]  # suffixes of the files that belong to one of its files
-
-    def writer(
-        self,
-        path: str,
-        schema: Sequence[_core.Field],
-        classes: Sequence[str],
-        state: Mapping[str, Any],
-    ) -> Writer:
-        """state: the last journal() and the records that it covers; empty at the beginning."""
-
-    def check(self, schema: Sequence[_core.Field]) -> None:
-        """TypeError or ImportError where records with these fields cannot be written."""
-
-    def fields(self, schema: Sequence[_core.Field]) -> dict[str, Any]:
-        """Arguments of ``open`` that give its fields the source's names again."""
+Schema = Sequence[_core.Field]
 
 
-def container(name: str) -> Container:
-    """The module of a container. Its check() says which library it needs."""
-    return cast(Container, importlib.import_module(f"headrace.write.{name}"))
+def holds_all(schema: Schema) -> None:
+    """Whatever a field is, the container has a place for it."""
 
 
-def check_pictures(schema: Sequence[_core.Field], what: str) -> None:
+def no_arguments(source: Source) -> dict[str, Any]:
+    """The container has the names of fields."""
+    return {}
+
+
+def in_order(written: Source) -> Iterable[int]:
+    """The container has records in the order of the source."""
+    return range(len(written))
+
+
+@dataclasses.dataclass(frozen=True)
+class WriterRecord:
+    """How a container is written; its module in headrace.write.containers has it as WRITER."""
+
+    holds: str  # for the guide: what records become in it
+    format: str  # that opens it
+    # path, schema, classes, and the last journal() with the records that it covers, which is empty
+    # at the beginning. None: ``whole`` writes everything itself.
+    open: Callable[[str, Schema, Sequence[str], Mapping[str, Any]], Writer] | None = None
+    # TypeError or ImportError where records with these fields cannot be written.
+    check: Callable[[Schema], None] = holds_all
+    suffix: str = ""  # of its files; empty for a folder of files
+    beside: tuple[str, ...] = ()  # suffixes of the files that belong to one of its files
+    resumes: bool = True  # a shard goes on where it was journaled; else it begins again
+    # Arguments of ``open`` that give fields and classes the source's names again.
+    arguments: Callable[[Source], dict[str, Any]] = no_arguments
+    order: Callable[[Source], Iterable[int]] = in_order  # where each record of the source is
+    keeps_bytes: bool = True  # of pictures; else their pixels
+    # source, target, shards, threads, overwrite, records that are done.
+    whole: Callable[..., dict[str, Any]] | None = None
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """What --to takes: the modules that there are."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(containers.__path__)))
+
+
+def container(name: str) -> WriterRecord:
+    """The record of a container. Its check() says which library it needs."""
+    module = importlib.import_module(f"{containers.__name__}.{name}")
+    return cast(WriterRecord, module.WRITER)
+
+
+def page_table() -> str:
+    """The table of docs/convert.md."""
+    rows = (f"| `{name}` | {container(name).holds} |" for name in names())
+    return "\n".join(["| `--to` | what is in it |", "|---|---|", *rows])
+
+
+def check_pictures(schema: Schema, what: str) -> None:
     """For containers whose record is a picture, with or without a label."""
     names = {field.name for field in schema}
     if not names <= {"image", "label"} or "image" not in names:

@@ -71,8 +71,8 @@ class Conversion:
     def __init__(self, src: Source, target: str, to: str, shards: int, overwrite: bool) -> None:
         self.src, self.target, self.to, self.shards = src, Path(target), to, shards
         self.container = write.container(to)
-        self.several = shards > 1 and bool(self.container.SUFFIX)
-        beside = () if self.several else self.container.BESIDE
+        self.several = shards > 1 and bool(self.container.suffix)
+        beside = () if self.several else self.container.beside
         self.destination = Destination(self.target, overwrite, beside)
         self.work = self.destination.work
         self.stopping = threading.Event()
@@ -88,9 +88,9 @@ class Conversion:
         }
 
     def run(self, threads: int, tell: Told) -> dict[str, Any]:
-        self.destination.check(self.src, self.to)
+        self.destination.check(self.src, of_files=not self.container.suffix)
         with written_to(self.work), self.destination.working_folder():
-            self.destination.check(self.src, self.to)
+            self.destination.check(self.src, of_files=not self.container.suffix)
             self._begin()
             return self._finish(self._write_shards(threads, tell))
 
@@ -121,9 +121,9 @@ class Conversion:
         write_whole(note, json.dumps(self.plan()))
 
     def _file(self, shard: int) -> Path:
-        if not self.container.SUFFIX:
+        if not self.container.suffix:
             return self.work / "data"  # all shards of a folder are in one
-        return self.work / f"data-{shard:05}-of-{self.shards:05}{self.container.SUFFIX}"
+        return self.work / f"data-{shard:05}-of-{self.shards:05}{self.container.suffix}"
 
     def _write_shard(self, shard: int, tell: Told) -> dict[str, Any]:
         size = len(self.src)
@@ -136,9 +136,10 @@ class Conversion:
         if state.get("finished") and self._is_whole(file, state):
             self._there_already(end - begin, tell)
             return state
-        if state.get("finished") or not self.container.RESUMES:
+        if state.get("finished") or not self.container.resumes:
             state = {}
-        writer = self.container.writer(str(file), self.src.schema, self.src.classes, state)
+        assert self.container.open is not None
+        writer = self.container.open(str(file), self.src.schema, self.src.classes, state)
         try:
             done = begin + writer.records
             self._there_already(done - begin, tell)
@@ -162,7 +163,7 @@ class Conversion:
         finally:
             writer.abandon()
         state = {"finished": True, "records": end - begin, **unusable.found()}
-        if self.container.SUFFIX:
+        if self.container.suffix:
             state |= {"bytes": file.stat().st_size, "sha256": _sha256(file)}
         write_whole(note, json.dumps(state))
         return state
@@ -172,7 +173,7 @@ class Conversion:
         self.resumed += records
 
     def _is_whole(self, file: Path, state: dict[str, Any]) -> bool:
-        if not self.container.SUFFIX:
+        if not self.container.suffix:
             return file.is_dir()
         return file.is_file() and file.stat().st_size == state.get("bytes")
 
@@ -193,7 +194,9 @@ class Conversion:
         if self.several:
             sums = "".join(f"{entry['sha256']}  {entry['file']}\n" for entry in files)
             write_whole(self.work / SUMS, sums)
-        self.destination.check(self.src, self.to)  # hours may have passed
+        self.destination.check(
+            self.src, of_files=not self.container.suffix
+        )  # hours may have passed
         if self.several:
             self.destination.clear_notes()
             sync(self.work)

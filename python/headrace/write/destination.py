@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from headrace import write
 from headrace.errors import declare
 from headrace.sources import Source
 from headrace.whole_file import TEMPORARY, sync
@@ -39,7 +41,6 @@ _BUSY = declare(
 # The names that conversions give to files.
 SUMS = "SHA256SUMS"
 _SUMS = re.compile(SUMS)
-_SHARD = re.compile(r"data-\d{5}-of-\d{5}\.(tar|tfrecord|rec|idx|lmdb|h5)")
 _NOTE = re.compile(rf"(plan|journal-\d{{5}})\.json|{TEMPORARY.pattern}")
 _PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
 
@@ -55,9 +56,9 @@ class Destination:
         if target in self.beside.values():
             raise _TAKEN.error(f"{target} is the name of its own index", hint="name it otherwise")
 
-    def check(self, src: Source, to: str) -> None:
+    def check(self, src: Source, of_files: bool = False) -> None:
         """HR0415 where something stands that may not be replaced."""
-        if to == "folder":  # its pictures would be the source's, the next time that it is listed
+        if of_files:  # they would be the source's, the next time that it is listed
             for folder in map(os.path.realpath, src.paths):
                 if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
                     raise _TAKEN.error(
@@ -196,11 +197,19 @@ def _put(made: Path, path: Path, overwrite: bool) -> None:
         made.rename(path)
 
 
+@functools.cache
+def _shard() -> re.Pattern[str]:
+    """Names of the files that containers consist of."""
+    records = [write.container(name) for name in write.names()]
+    endings = {suffix for each in records for suffix in (each.suffix, *each.beside) if suffix}
+    return re.compile(rf"data-\d{{5}}-of-\d{{5}}({'|'.join(map(re.escape, sorted(endings)))})")
+
+
 def _foreign_in(folder: Path) -> str:
     """The first entry of a folder that no conversion gives it; empty where all are its own."""
     if (folder / SUMS).is_file():
         own = (path for path in sorted(folder.iterdir()) if path.name != SUMS)
-        return next((str(path) for path in own if not _is_file(path, _SHARD)), "")
+        return next((str(path) for path in own if not _is_file(path, _shard())), "")
     return _no_picture(folder, classes=True)
 
 
@@ -209,7 +218,7 @@ def _foreign_in_work(work: Path) -> str:
         if path.name == "data" and path.is_dir() and not path.is_symlink():
             if foreign := _no_picture(path, classes=True):
                 return foreign
-        elif not any(_is_file(path, names) for names in (_SHARD, _NOTE, _SUMS)):
+        elif not any(_is_file(path, names) for names in (_shard(), _NOTE, _SUMS)):
             return str(path)
     return ""
 

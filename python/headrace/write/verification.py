@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from typing import Any
 
 from headrace import _core, write
@@ -25,36 +23,21 @@ _AS_STORED = "mask"  # pictures of this kind are decoded without another look at
 
 def verify_all(src: Source, target: str, to: str, tell: Told) -> None:
     """Raises HR0416 at the first record of ``target`` that is not the source's."""
-    given: dict[str, Any] = {}
-    name = "pack"
-    if to != "pack":
-        container = write.container(to)
-        name, given = container.FORMAT, container.fields(src.schema)
-    if to == "folder" and src.classes:
-        given = {"classes": src.classes}
-    written = open_source(target, format=name, **given)
+    container = write.container(to)
+    written = open_source(target, format=container.format, **container.arguments(src))
     if len(written) != len(src):
         raise _DIFFERS.error(f"{target} has {len(written)} records, the source {len(src)}")
-    for number, place in enumerate(_places(src, written, to)):
+    for number, place in enumerate(container.order(written)):
         expected, got = src.engine.read(number), written.engine.read(place)
         for field, value in expected.items():
-            same = _same_pixels if to == "pack" and isinstance(value, bytes) else _same
+            pixels = not container.keeps_bytes and isinstance(value, bytes)
+            same = _same_pixels if pixels else _same
             if field not in got or not same(value, got[field]):
                 raise _DIFFERS.error(f"{target}: field {field!r} of record {number} differs")
         tell.add(1)
         if number % 64 == 0:
             tell.show()
     tell.show()
-
-
-def _places(src: Source, written: Source, to: str) -> Iterator[int]:
-    """Where each record of the source is: a folder has them class by class."""
-    if to != "folder":
-        yield from range(len(written))
-        return
-    numbers = {os.path.basename(written.key(i))[:9]: i for i in range(len(written))}
-    for number in range(len(src)):
-        yield numbers[f"{number:09}"]
 
 
 def _same_pixels(expected: bytes, got: bytes) -> bool:

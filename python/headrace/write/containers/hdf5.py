@@ -7,26 +7,16 @@ import contextlib
 import importlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from headrace import _core
-
-SUFFIX = ".h5"
-FORMAT = "hdf5"
-RESUMES = False
-BESIDE = ()
+from headrace.sources import Source
+from headrace.write import Schema, WriterRecord
 
 
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> Hdf5Writer:
-    return Hdf5Writer(path, schema)
-
-
-def check(schema: Sequence[_core.Field]) -> None:
+def _check(schema: Schema) -> None:
     importlib.import_module("h5py")
 
     for field in schema:
@@ -34,14 +24,14 @@ def check(schema: Sequence[_core.Field]) -> None:
             raise TypeError(f"records of unequal shape (field {field.name!r}) have no dataset")
 
 
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
-    return {"fields": [field.name for field in schema]}
+def _arguments(source: Source) -> dict[str, Any]:
+    return {"fields": [field.name for field in source.schema]}
 
 
 class Hdf5Writer:
     """Encoded values and bytes as variable-length uint8, text as variable-length strings."""
 
-    def __init__(self, path: str, schema: Sequence[_core.Field]) -> None:
+    def __init__(self, path: str, schema: Schema) -> None:
         h5py: Any = importlib.import_module("h5py")
 
         self.raw = _RawFile(path)
@@ -123,3 +113,14 @@ class _RawFile(io.FileIO):
     def raise_refused(self) -> None:
         if self.refused:
             raise self.refused
+
+
+WRITER = WriterRecord(
+    holds="one dataset a field, through the package `h5py`",
+    format="hdf5",
+    open=lambda path, schema, classes, state: Hdf5Writer(path, schema),
+    check=_check,
+    suffix=".h5",
+    resumes=False,
+    arguments=_arguments,
+)

@@ -5,32 +5,17 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core
-from headrace.write import AppendedFile, check_pictures, picture_bytes
+from headrace.write import AppendedFile, Schema, WriterRecord, check_pictures, picture_bytes
 
-SUFFIX = ".rec"
-FORMAT = "recordio"
-RESUMES = True
-BESIDE = (".idx",)
 _MAGIC = struct.pack("<I", 0xCED7230A)
 _MOST = (1 << 29) - 1
 
 
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> RecordIOWriter:
-    return RecordIOWriter(path, state)
-
-
-def check(schema: Sequence[_core.Field]) -> None:
+def _check(schema: Schema) -> None:
     check_pictures(schema, "RecordIO has a picture and a label a record")
-
-
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
-    return {}
 
 
 class RecordIOWriter:
@@ -78,3 +63,13 @@ def _parts(data: bytes) -> list[bytes]:
         else:
             at = data.find(_MAGIC, at + 1)
     return [*parts, data[begin:]]
+
+
+WRITER = WriterRecord(
+    holds="MXNet's `.rec` and its `.idx`; a picture and a label",
+    format="recordio",
+    open=lambda path, schema, classes, state: RecordIOWriter(path, state),
+    check=_check,
+    suffix=".rec",
+    beside=(".idx",),
+)

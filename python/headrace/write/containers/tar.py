@@ -5,24 +5,14 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from headrace import _core
-from headrace.write import AppendedFile, picture_bytes, picture_suffix
-
-SUFFIX = ".tar"
-FORMAT = "webdataset"
-RESUMES = True
-BESIDE = ()
-
-
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> TarWriter:
-    return TarWriter(path, schema, state)
+from headrace.sources import Source
+from headrace.write import AppendedFile, Schema, WriterRecord, picture_bytes, picture_suffix
 
 
 def extension(field: _core.Field) -> str:
@@ -36,13 +26,9 @@ def extension(field: _core.Field) -> str:
     return f"{field.name}." + ("cls" if scalar else kinds.get(str(field.kind), "npy"))
 
 
-def check(schema: Sequence[_core.Field]) -> None:
-    """Whatever a field is, some member holds it."""
-
-
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+def _arguments(source: Source) -> dict[str, Any]:
     out = []
-    for field in schema:
+    for field in source.schema:
         name = extension(field)
         if _has_own_suffix(field):
             before = f"{name}." if name else ""
@@ -65,7 +51,7 @@ def _suffixes(field: _core.Field) -> list[str]:
 class TarWriter:
     """Members of one record stand together; blocks as POSIX.1-2001 (pax) has them."""
 
-    def __init__(self, path: str, schema: Sequence[_core.Field], state: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, schema: Schema, state: Mapping[str, Any]) -> None:
         self.records = state.get("records", 0)
         self.file = AppendedFile(path, state.get("bytes", 0))
         self.fields = [(field, extension(field)) for field in schema]
@@ -107,3 +93,12 @@ def _member(field: _core.Field, value: Any) -> bytes:
     memory = io.BytesIO()
     np.save(memory, np.asarray(value), allow_pickle=False)
     return memory.getvalue()
+
+
+WRITER = WriterRecord(
+    holds="WebDataset: `KEY.jpg`, `KEY.cls`, `KEY.NAME.txt`, `KEY.NAME.npy`, …",
+    format="webdataset",
+    open=lambda path, schema, classes, state: TarWriter(path, schema, state),
+    suffix=".tar",
+    arguments=_arguments,
+)

@@ -8,33 +8,23 @@ import errno
 import importlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headrace import _core
-from headrace.write import check_pictures, picture_bytes
+from headrace.sources import Source
+from headrace.write import Schema, WriterRecord, check_pictures, picture_bytes
 from headrace.write.protobuf import message, varint
 
-SUFFIX = ".lmdb"
-FORMAT = "lmdb"
-RESUMES = True
-BESIDE = ()
 _MAP_BYTES = 1 << 40  # address space, not disk
 
 
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> LmdbWriter:
-    return LmdbWriter(path)
-
-
-def check(schema: Sequence[_core.Field]) -> None:
+def _check(schema: Schema) -> None:
     importlib.import_module("lmdb")
 
     check_pictures(schema, "a Datum has a picture and a label")
 
 
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+def _arguments(source: Source) -> dict[str, Any]:
     return {"values": "datum"}
 
 
@@ -108,3 +98,13 @@ def _refusal_in(folder: str) -> int | None:
     except OSError as error:
         return error.errno
     return None
+
+
+WRITER = WriterRecord(
+    holds="Caffe's `Datum`, through the package `lmdb`; a picture and a label",
+    format="lmdb",
+    open=lambda path, schema, classes, state: LmdbWriter(path),
+    check=_check,
+    suffix=".lmdb",
+    arguments=_arguments,
+)

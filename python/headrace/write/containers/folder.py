@@ -4,32 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core
-from headrace.write import check_pictures, picture_bytes, picture_suffix
+from headrace.sources import Source
+from headrace.write import Schema, WriterRecord, check_pictures, picture_bytes, picture_suffix
 from headrace.write.durable import sync_all_below
 
-SUFFIX = ""
-FORMAT = "folder"
-RESUMES = True
-BESIDE = ()
 
-
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> FolderWriter:
-    return FolderWriter(path, classes, state)
-
-
-def check(schema: Sequence[_core.Field]) -> None:
+def _check(schema: Schema) -> None:
     if {field.name for field in schema} - {"label"} not in ({"audio"}, {"video"}):
         check_pictures(schema, "a folder has pictures, sounds or videos, and classes")
-
-
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
-    return {}
 
 
 class FolderWriter:
@@ -67,3 +52,19 @@ class FolderWriter:
 
     def abandon(self) -> None:
         pass
+
+
+def _by_number(written: Source) -> Iterable[int]:
+    """Listed class by class, named by number."""
+    numbers = {os.path.basename(written.key(i))[:9]: i for i in range(len(written))}
+    return (numbers[f"{number:09}"] for number in range(len(written)))
+
+
+WRITER = WriterRecord(
+    holds="one folder a class; names begin with the record's number",
+    format="folder",
+    open=lambda path, schema, classes, state: FolderWriter(path, classes, state),
+    check=_check,
+    arguments=lambda source: {"classes": source.classes} if source.classes else {},
+    order=_by_number,
+)

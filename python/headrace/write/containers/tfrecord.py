@@ -4,29 +4,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from headrace import _core
-from headrace.write import AppendedFile, picture_bytes
+from headrace.sources import Source
+from headrace.write import AppendedFile, Schema, WriterRecord, picture_bytes
 from headrace.write.protobuf import message, varint
 
-SUFFIX = ".tfrecord"
-FORMAT = "tfrecord"
-RESUMES = True
-BESIDE = ()
 _NAMES = {"image": "image/encoded", "label": "image/class/label"}
 
 
-def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
-) -> TFRecordWriter:
-    return TFRecordWriter(path, schema, state)
-
-
-def check(schema: Sequence[_core.Field]) -> None:
+def _check(schema: Schema) -> None:
     for field in schema:
         if str(field.dtype) in ("float64", "uint64"):  # pictures and text are uint8
             raise TypeError(
@@ -34,8 +25,8 @@ def check(schema: Sequence[_core.Field]) -> None:
             )
 
 
-def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
-    return {"fields": [f"{f.name}={_NAMES.get(f.name, f.name)}" for f in schema]}
+def _arguments(source: Source) -> dict[str, Any]:
+    return {"fields": [f"{f.name}={_NAMES.get(f.name, f.name)}" for f in source.schema]}
 
 
 class TFRecordWriter:
@@ -44,7 +35,7 @@ class TFRecordWriter:
     def __init__(
         self,
         path: str,
-        schema: Sequence[_core.Field],
+        schema: Schema,
         state: Mapping[str, Any],
     ) -> None:
         self.records = state.get("records", 0)
@@ -101,3 +92,13 @@ def _int64_list(values: Iterable[int]) -> bytes:
 def _feature(name: str, feature: bytes) -> bytes:
     """An entry of the map Features.feature."""
     return message(1, message(1, name.encode()) + message(2, feature))
+
+
+WRITER = WriterRecord(
+    holds="`tf.train.Example`; `image` is `image/encoded`, `label` is `image/class/label`",
+    format="tfrecord",
+    open=lambda path, schema, classes, state: TFRecordWriter(path, schema, state),
+    check=_check,
+    suffix=".tfrecord",
+    arguments=_arguments,
+)
