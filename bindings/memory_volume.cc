@@ -47,8 +47,8 @@ void bind_memory_volume(nb::module_& module) {
             self.behave(behavior_of(latency_ms, bytes_per_second, 0, 0, 0));
           },
           nb::arg("latency_ms"), nb::arg("bytes_per_second") = 0.0, "From now on.")
-      .def("copy_from", &MemoryVolume::copy_from, nb::arg("folder"),
-           nb::call_guard<ReleasedGil>(), "Copies all files below a folder.")
+      .def("copy_from", &MemoryVolume::copy_from, nb::arg("folder"), nb::call_guard<ReleasedGil>(),
+           "Copies all files below a folder.")
       .def(
           "write",
           [](MemoryVolume& self, const std::string& path, const nb::bytes& content) {

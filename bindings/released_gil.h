@@ -22,7 +22,8 @@ bool exits_patiently();
 std::optional<double> seconds_of_hurried_exit();
 // Whether the engine called Python on this thread, which it began.
 bool on_engine_thread();
-// Does not return where the interpreter ends, but on threads of the engine's. REQUIRES: neither the GIL nor a lock is held.
+// Does not return where the interpreter ends, but on threads of the engine's. REQUIRES: neither the
+// GIL nor a lock is held.
 void stay_away_at_exit();
 
 // In the place of nb::gil_scoped_release, wherever a call may wait.

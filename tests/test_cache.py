@@ -87,3 +87,27 @@ def test_a_cache_lies_inside_the_memory_limit(files: hr.Source) -> None:
     stats = loader.stats()
     assert stats["memory_peak"] <= 128 * MIB
     assert stats["memory_used"] >= stats["cache"]["bytes"] > MIB
+
+
+def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
+    def write(value: int, names: range = range(40)) -> None:
+        for name in names:
+            pixels = np.full((3, 8, 8), value, np.uint8)
+            (tmp_path / f"{name:02}.png").write_bytes(png_from_pixels(pixels))
+
+    def seen(loader: hr.Loader) -> list[int]:
+        return [int(value) for batch in loader for value in batch.image[:, 0, 0, 0]]
+
+    write(1)
+    loader = small(hr.open(tmp_path), batch_size=4, cache="1 MiB")
+    assert seen(loader) == [1] * 40
+    write(2, range(20, 40))
+    with pytest.warns(match=r"20\.png has changed since it was read") as warned:
+        assert seen(loader) == [1] * 20 + [2] * 20
+    before = loader.stats()["cache"]["misses"]
+    assert seen(loader) == [1] * 20 + [2] * 20
+    assert loader.stats()["cache"]["misses"] == before
+    write(3)
+    beside = small(hr.open(tmp_path), batch_size=4, cache="1 MiB")
+    assert seen(beside) == [3] * 40 == seen(loader)
+    assert len(warned) == 1

@@ -214,10 +214,20 @@ class Loader::Impl {
     ask_for_order(at.epoch);
     last_next_ = now();
     settle(interrupted);
+    look_at_files();
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
     position_.begin_iteration(made());
     started_ = true;
+  }
+
+  // Warns, once, where a file that cached records were read from has changed.
+  void look_at_files() {
+    const std::optional<std::string> changed = path_.look_at_files();
+    if (!changed || std::exchange(said_changed_, true) || !options().warn) return;
+    options().warn("cached records were older than their files: " + *changed +
+                   " has changed since it was read. They are read again; open the source again "
+                   "where other things than pixels changed.");
   }
 
   std::optional<Batch> next(const Interrupted& interrupted) {
@@ -414,7 +424,7 @@ class Loader::Impl {
   BadRecords bad_records_;
   const std::unique_ptr<BatchMaker> maker_;
   Position position_;
-  bool said_orientation_ = false;
+  bool said_orientation_ = false, said_changed_ = false;
   bool settled_ = false;
   // stats() and rest() are called by other threads, too.
   std::atomic<bool> started_ = false;

@@ -3,16 +3,24 @@
 
 #include <algorithm>
 
+#include "headrace/sources/files_read.h"
+
 namespace headrace {
 
 ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
                    const LoaderOptions& options)
     : cache_limit_(options.cache),
+      wanted_(wanted),
       cache_(with_record_cache(source, wanted, options.cache)),
       row_index_(with_row_index(cache_.source, options.row_index, options.row_index_file)) {}
 
 RecordCache::Counts ReadPath::cache() const {
   return cache_.cache ? cache_.cache->counts() : RecordCache::Counts{};
+}
+
+std::optional<std::string> ReadPath::look_at_files() {
+  if (!cache_.cache) return {};
+  return cache_.cache->forget_changed(*cache_.cached, wanted_, FilesRead::kMostLooks);
 }
 
 RowIndexStats ReadPath::row_index() const {

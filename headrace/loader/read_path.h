@@ -3,6 +3,7 @@
 // use.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,14 @@ class ReadPath {
   size_t cache_bytes() const { return cache_.cache ? cache_limit_ : 0; }
   RecordCache::Counts cache() const;
   RowIndexStats row_index() const EXCLUDES_LOCK(mutex_);
+  // Has records that are kept read again where their files have changed since; the path of one.
+  std::optional<std::string> look_at_files();
   // Writes what was learned of the row index since.
   void keep();
 
  private:
   const size_t cache_limit_;
+  const std::vector<bool> wanted_;
   WithRecordCache cache_;
   WithRowIndex row_index_;
   mutable Mutex mutex_;

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "headrace/delivery/files_read.h"
 #include "headrace/delivery/residence.h"
 #include "headrace/loader/streaming_batches.h"
+#include "headrace/sources/files_read.h"
 
 namespace headrace {
 

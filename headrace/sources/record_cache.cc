@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "headrace/base/pages.h"
+#include "headrace/base/random.h"
+#include "headrace/sources/files_read.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
@@ -38,6 +40,7 @@ struct KeptField {
 
 struct KeptRecord {
   uint64_t fields = 0;
+  uint64_t files = 0;  // digest_of_files()
 };
 
 }  // namespace
@@ -103,7 +106,7 @@ bool RecordCache::find(int64_t record, RecordData& out) const {
   return true;
 }
 
-void RecordCache::keep(int64_t record, const RecordData& data) {
+void RecordCache::keep(int64_t record, const RecordData& data, uint64_t files) {
   std::atomic<const uint8_t*>& place = places_[static_cast<size_t>(record)];
   size_t values = 0, sizes = 0;
   for (const FieldData& field : data.fields) {
@@ -116,7 +119,7 @@ void RecordCache::keep(int64_t record, const RecordData& data) {
   const size_t begin = aligned(head + sizes * sizeof(int64_t));
   auto* memory = static_cast<uint8_t*>(allocate(begin + values + Buffer::kPadding));
   if (!memory) return;
-  *reinterpret_cast<KeptRecord*>(memory) = {data.fields.size()};
+  *reinterpret_cast<KeptRecord*>(memory) = {data.fields.size(), files};
   auto* fields = reinterpret_cast<KeptField*>(memory + sizeof(KeptRecord));
   size_t at = begin, shape_at = head;
   for (size_t i = 0; i < data.fields.size(); ++i) {
@@ -137,6 +140,41 @@ void RecordCache::keep(int64_t record, const RecordData& data) {
   }
   place.store(memory, std::memory_order_release);
   ++kept_;
+}
+
+uint64_t digest_of_files(const Source& source, int64_t record, const std::vector<bool>& wanted) {
+  uint64_t digest = 0;
+  std::string last;
+  for (size_t field = 0; field < wanted.size(); ++field) {
+    if (!wanted[field]) continue;
+    std::string file = file_of(source, record, field);
+    if (file == last) continue;
+    last = std::move(file);
+    digest = mix64(digest, digest_of_file(last).value_or(0));
+  }
+  return digest;
+}
+
+std::optional<std::string> RecordCache::forget_changed(const Source& source,
+                                                       const std::vector<bool>& wanted,
+                                                       size_t most_looks) {
+  std::optional<std::string> changed;
+  size_t looks = 0;
+  for (size_t passed = 0; passed < places_.size(); ++passed) {
+    const size_t record = next_look_.fetch_add(1, std::memory_order_relaxed) % places_.size();
+    const uint8_t* kept = places_[record].load(std::memory_order_acquire);
+    if (!kept) continue;
+    const auto index = static_cast<int64_t>(record);
+    const uint64_t files = digest_of_files(source, index, wanted);
+    if (reinterpret_cast<const KeptRecord*>(kept)->files != files) {
+      if (!changed) passed = 0;
+      if (!changed) changed = source.where(index).file;
+      places_[record].store(nullptr, std::memory_order_release);
+      --kept_;
+    }
+    if (++looks >= most_looks && !changed) break;
+  }
+  return changed;
 }
 
 RecordCache::Counts RecordCache::counts() const {
@@ -189,9 +227,13 @@ class CachedSource final : public SourceAround {
       while (end < out.size() && !cache_->find(indices[end], out[end])) ++end;
       // Bytes are what is kept.
       for (RecordData& record : out.subspan(begin, end - begin)) record.by_range = nullptr;
+      std::vector<uint64_t> files;
+      for (size_t i = begin; i < end; ++i) {
+        files.push_back(digest_of_files(*inner(), indices[i], wanted));
+      }
       inner()->read(indices.subspan(begin, end - begin), wanted, out.subspan(begin, end - begin));
       for (size_t i = begin; i < end; ++i) {
-        if (out[i].result) cache_->keep(indices[i], out[i]);
+        if (out[i].result) cache_->keep(indices[i], out[i], files[i - begin]);
       }
       begin = std::min(end + 1, out.size());  // `end` was found
     }
@@ -210,10 +252,11 @@ class CachedSource final : public SourceAround {
 
 WithRecordCache with_record_cache(const SourcePtr& source, const std::vector<bool>& wanted,
                                   size_t limit) {
-  WithRecordCache out{.source = source, .cache = nullptr};
+  WithRecordCache out{.source = source, .cached = nullptr, .cache = nullptr};
   if (limit == 0 || source->read_style() == ReadStyle::kMemory) return out;
   out.source = with_viewed(source, [&](const SourcePtr& viewed) -> SourcePtr {
     out.cache = RecordCache::of(*viewed, wanted, limit);
+    out.cached = viewed;
     return std::make_shared<CachedSource>(viewed, out.cache);
   });
   return out;

@@ -4,13 +4,16 @@
 // What was read first stays, up to a number of bytes, and is never put out for something else: of a
 // dataset that is a tenth too large, nine tenths are hits in every epoch, whatever the order. (A
 // cache that forgets the oldest would have hardly any.) Loaders of one process that read the same
-// fields of the same source share one.
+// fields of the same source share one. A record whose file was written again is read again, as far
+// as files are looked at: Note [What a change of files does to records in memory].
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -43,8 +46,14 @@ class RecordCache {
     return places_[static_cast<size_t>(record)].load(std::memory_order_acquire) != nullptr;
   }
   // Keeps a copy of the wanted values, where there is room.
-  void keep(int64_t record, const RecordData& data);
+  // files: digest_of_files() before it was read.
+  void keep(int64_t record, const RecordData& data, uint64_t files);
   Counts counts() const;
+  // Forgets records whose files have changed since they were read, which are then read again; the
+  // path of such a file. Looks at the next `most_looks` of those that are kept, and where one has
+  // changed at all. source, wanted: what the records were read from.
+  std::optional<std::string> forget_changed(const Source& source, const std::vector<bool>& wanted,
+                                            size_t most_looks);
 
  private:
   struct Slab;
@@ -52,6 +61,7 @@ class RecordCache {
   void allow(size_t limit) EXCLUDES_LOCK(mutex_);
 
   std::vector<std::atomic<const uint8_t*>> places_;  // null: not kept
+  std::atomic<size_t> next_look_{0};
   mutable std::atomic<int64_t> hits_{0}, misses_{0};
   std::atomic<uint64_t> read_bytes_{0};
   std::atomic<int64_t> kept_{0};
@@ -60,8 +70,12 @@ class RecordCache {
   size_t limit_ GUARDED_BY(mutex_), taken_ GUARDED_BY(mutex_) = 0;
 };
 
+// Of the files that a record's wanted fields lie in, as they are now.
+uint64_t digest_of_files(const Source& source, int64_t record, const std::vector<bool>& wanted);
+
 struct WithRecordCache {
   SourcePtr source;
+  SourcePtr cached;                    // what the cache is around
   std::shared_ptr<RecordCache> cache;  // shared: with other loaders; null: none is needed
 };
 

@@ -21,6 +21,11 @@
 
 namespace headrace {
 
+// The file that a record's field lies in; empty where it lies in none that can be looked at.
+std::string file_of(const Source& source, int64_t record, size_t field);
+// Of a file as it is now. Empty where there is no file, or to look would mean to wait.
+std::optional<uint64_t> digest_of_file(const std::string& path);
+
 class FilesRead {
  public:
   static constexpr size_t kMostLooks = 2000;
@@ -38,8 +43,6 @@ class FilesRead {
     size_t field;
     uint64_t digest;  // of what it was
   };
-  std::string path_of(int64_t record, size_t field) const;
-
   const SourcePtr source_;
   std::vector<File> files_;
   size_t next_ = 0;

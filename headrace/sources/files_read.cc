@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/delivery/files_read.h"
+#include "headrace/sources/files_read.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,10 +7,8 @@
 #include <utility>
 
 namespace headrace {
-namespace {
 
-// Of a file that is there now. Empty where there is no file, or to look would mean to wait.
-std::optional<uint64_t> digest_of(const std::string& path) {
+std::optional<uint64_t> digest_of_file(const std::string& path) {
   if (path.empty() || answers_later(path)) return {};
   const Result<PathStatus> status = storage_of(path).look_at(path);
   if (!status || status->kind != PathKind::kFile) return {};
@@ -25,7 +23,11 @@ std::optional<uint64_t> digest_of(const std::string& path) {
   return digest;
 }
 
-}  // namespace
+std::string file_of(const Source& source, int64_t record, size_t field) {
+  const Origin origin = source.origin(record, field);
+  if (origin.source->read_style() != ReadStyle::kFiles) return {};
+  return origin.source->where(origin.index).file;
+}
 
 FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)
     : source_(std::move(source)) {
@@ -34,11 +36,12 @@ FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)
   for (int64_t record = 0; record < source_->size(); ++record) {
     for (size_t field = 0; field < wanted.size(); ++field) {
       if (!wanted[field]) continue;
-      std::string path = path_of(record, field);
+      std::string path = file_of(*source_, record, field);
       if (path == last[field]) continue;  // records of a shard mostly follow each other
       last[field] = std::move(path);
       if (!seen.insert(std::hash<std::string>()(last[field])).second) continue;
-      if (const auto digest = digest_of(last[field])) files_.push_back({record, field, *digest});
+      if (const auto digest = digest_of_file(last[field]))
+        files_.push_back({record, field, *digest});
     }
   }
 }
@@ -47,17 +50,11 @@ std::optional<std::string> FilesRead::changed(size_t most_looks) {
   const size_t looks = std::min(files_.size(), most_looks);
   for (size_t i = 0; i < looks; ++i) {
     const File& file = files_[next_++ % files_.size()];
-    std::string path = path_of(file.record, file.field);
-    const auto digest = digest_of(path);
+    std::string path = file_of(*source_, file.record, file.field);
+    const auto digest = digest_of_file(path);
     if (digest && *digest != file.digest) return path;
   }
   return {};
-}
-
-std::string FilesRead::path_of(int64_t record, size_t field) const {
-  const Origin origin = source_->origin(record, field);
-  if (origin.source->read_style() != ReadStyle::kFiles) return {};
-  return origin.source->where(origin.index).file;
 }
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/delivery/files_read.h"
+#include "headrace/sources/files_read.h"
 
 #include <gtest/gtest.h>
 
