@@ -72,25 +72,25 @@ class Line:
     def timing(self, timing: Timing) -> None:
         text = f"{timing.images_per_second:>7,.0f} images/s"
         if timing.losses:
-            text += f"   loss {timing.losses[-1]:.3f}   waited {timing.stall:.0%} of the time"
+            text += f"   loss {timing.losses[-1]:.3f}   waits {timing.stall:.0%}"
         self.end(text)
 
 
 def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
     """The table of both sides; ours alone when there is no other."""
     sides = [ours] + ([peer] if peer else [])
-    width = max(len(side["name"]) for side in sides) + 4
-    header = f"{'feeding alone':>16}{'with training':>16}{'loop waits':>14}"
+    width = max(17, *(len(side["name"]) for side in sides)) + 2
+    header = f"{'feeding alone':>15}{'with training':>15}{'loop waits':>12}"
     print(f"\n  {'images per second':<{width}}{header}")
-    print("  " + "─" * (width + 46))
+    print("  " + "─" * (width + 42))
     for side in sides:
         feeding, training = side["feeding"], side["training"]
-        text = f"{side['name']:<{width}}{feeding.images_per_second:>16,.0f}"
-        text += f"{training.images_per_second:>16,.0f}{training.stall:>14.0%}"
+        text = f"{side['name']:<{width}}{feeding.images_per_second:>15,.0f}"
+        text += f"{training.images_per_second:>15,.0f}{training.stall:>12.0%}"
         print("  " + (_styled(text, "1") if side is ours else text))
     if peer:
         print(
-            f"  {'':<{width}}{ratio(ours, peer, 'feeding'):>16}{ratio(ours, peer, 'training'):>16}"
+            f"  {'':<{width}}{ratio(ours, peer, 'feeding'):>15}{ratio(ours, peer, 'training'):>15}"
         )
     print(flush=True)
 
