@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from headrace.insight.measure.loop import Spread
 
 # Upper bounds in seconds, from a microsecond to a thousand seconds: 1, 2 and 5 of each power of
 # ten, which Prometheus is told, with 6, 8 and 6 steps of about 12 % between them.
@@ -60,15 +61,6 @@ def _middle(bucket: int) -> float:
     if bucket == len(BOUNDS):
         return BOUNDS[-1]
     return float((BOUNDS[bucket - 1] * BOUNDS[bucket]) ** 0.5)
-
-
-class Spread(NamedTuple):
-    """Seconds of one sort of event."""
-
-    mean: float
-    p50: float
-    p95: float
-    p99: float
 
 
 def spread(counts: Sequence[int], seconds: float) -> Spread:

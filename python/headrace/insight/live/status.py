@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.insight.live.meter import Figures
 from headrace.insight.model.verdict import FED_SHARE
+from headrace.insight.report.wording import number, size
 from headrace.printable import printable
 
 _APART = 60.0  # seconds between lines where each of them stays
@@ -19,10 +20,10 @@ def line(recent: Figures, resident_bytes: int, name: str = "") -> str:
     share = recent.wait_share
     if share is not None and recent.batches:
         parts.append(f"waits {100 * share:.1f} %")
-        parts.append(f"{_rate(recent.rate(recent.records))} records/s")
-        parts.append(f"{_rate(recent.rate(recent.batches))} batches/s")
+        parts.append(f"{number(recent.rate(recent.records))} records/s")
+        parts.append(f"{number(recent.rate(recent.batches))} batches/s")
     if resident_bytes:
-        parts.append(_size(resident_bytes))
+        parts.append(size(resident_bytes))
     return f"headrace{' ' + name if name else ''}: " + ", ".join(parts)
 
 
@@ -34,14 +35,6 @@ def _word(recent: Figures) -> str:
         waiting = recent.waiting
         return f"no batch for {waiting:.0f} s" if waiting else "in a long step"
     return "fed" if share <= FED_SHARE else "waits for data"
-
-
-def _rate(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def _size(value: int) -> str:
-    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
 
 
 class Writer:

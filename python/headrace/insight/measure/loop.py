@@ -8,7 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.batch import records_in as records_in_batch
 from headrace.delivery.nested import take_apart
@@ -34,8 +34,7 @@ class Window:
     stall: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """Seconds of one sort of event: their mean and percentiles."""
 
     mean: float
