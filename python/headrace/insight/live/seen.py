@@ -217,7 +217,8 @@ class Watch:
     def prometheus(self) -> str:
         """The figures as Prometheus reads them, text format 0.0.4. Needs prometheus_client."""
         self._require_open()
-        return _text_of()(self._moment())
+        moment = self._moment()
+        return _text_of()(moment)
 
     def _moment(self) -> Moment:
         """What Prometheus is told."""
