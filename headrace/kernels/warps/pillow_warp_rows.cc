@@ -91,6 +91,19 @@ void bilinear_as_pillow(const PixelWords& source, const double* x, const double*
             });
 }
 
+void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                       uint32_t fill, int channels, uint8_t* const out[]) {
+  as_pillow(source, x, y, count, fill, channels, out,
+            [](const Neighbours& near, double dx, double dy, int c) {
+              double rows[4];
+              for (int r = 0; r < 4; ++r) {
+                rows[r] = cubic(near.at(-1, r - 1, c), near.at(0, r - 1, c), near.at(1, r - 1, c),
+                                near.at(2, r - 1, c), dx);
+              }
+              return std::clamp(cubic(rows[0], rows[1], rows[2], rows[3], dy), 0.0, 255.0);
+            });
+}
+
 void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
                       int count, uint32_t fill, int channels, uint8_t* const out[]) {
   constexpr int kPart = 64;
@@ -132,16 +145,7 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
 
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                        uint32_t fill, int channels, uint8_t* const out[]) {
-  scalar::as_pillow(source, x, y, count, fill, channels, out,
-                    [](const scalar::Neighbours& near, double dx, double dy, int c) {
-                      double rows[4];
-                      for (int r = 0; r < 4; ++r) {
-                        rows[r] = scalar::cubic(near.at(-1, r - 1, c), near.at(0, r - 1, c),
-                                                near.at(1, r - 1, c), near.at(2, r - 1, c), dx);
-                      }
-                      return std::clamp(scalar::cubic(rows[0], rows[1], rows[2], rows[3], dy), 0.0,
-                                        255.0);
-                    });
+  HEADRACE_BY_LEVEL(bicubic_as_pillow)(source, x, y, count, fill, channels, out);
 }
 
 }  // namespace headrace
@@ -279,6 +283,61 @@ void bilinear_as_pillow(const PixelWords& source, const double* x, const double*
     } else if (AnyTrue(AndNot(at.inside, FirstN(kLanes))) ||
                !blended_in_floats(source, at, pickers, channels, out, i)) {
       bilinear_in_doubles(source, x + i, y + i, kLanes, fill, channels, out, i);
+    }
+  }
+}
+
+inline Doubles at_cubic(Doubles v2, Doubles p2, Doubles p3, Doubles p4, Doubles d) {
+  return Add(v2, Mul(d, Add(p2, Mul(d, Add(p3, Mul(d, p4))))));
+}
+
+// Of bytes: all but the powers are whole numbers.
+inline Doubles cubic(const Few v[4], Doubles d) {
+  const Few fall = Sub(v[0], v[1]);
+  const Few p3 = Sub(Add(Add(fall, fall), v[2]), v[3]), p4 = Sub(Sub(v[3], v[2]), fall);
+  return at_cubic(ToDoubles(v[1]), ToDoubles(Sub(v[2], v[0])), ToDoubles(p3), ToDoubles(p4), d);
+}
+
+// In the order of scalar::cubic().
+inline Doubles cubic(const Doubles v[4], Doubles d) {
+  const Doubles p3 = Sub(Add(Mul(Set(2.0), Sub(v[0], v[1])), v[2]), v[3]);
+  const Doubles p4 = Add(Sub(Sub(v[1], v[0]), v[2]), v[3]);
+  return at_cubic(v[1], Sub(v[2], v[0]), p3, p4, d);
+}
+
+void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                       uint32_t fill, int channels, uint8_t* const out[]) {
+  const auto right_end = static_cast<double>(source.width),
+             low_end = static_cast<double>(source.height);
+  const auto clamped = [](Few v, int end) { return Min(Max(v, SetFew(0)), SetFew(end - 1)); };
+  for (int i = 0; i < count; i += kDoubles) {
+    Doubles at_x = Load(x + i), at_y = Load(y + i);
+    const FewMask counted = InRange(Add(IotaDoubles(), Set(double(i))), double(count));
+    const FewMask inside = And(And(InRange(at_x, right_end), InRange(at_y, low_end)), counted);
+    at_x = Sub(at_x, Set(0.5));
+    at_y = Sub(at_y, Set(0.5));
+    const Doubles left = Floor(at_x), top = Floor(at_y);
+    const Doubles dx = Sub(at_x, left), dy = Sub(at_y, top);
+    const Few column = TruncToInts(left), line = TruncToInts(top);
+    Few columns[4], pixels[4][4];
+    for (int k = 0; k < 4; ++k) columns[k] = clamped(Add(column, SetFew(k - 1)), source.width);
+    for (int r = 0; r < 4; ++r) {
+      const Few row = clamped(Add(line, SetFew(r - 1)), source.height);
+      const Few first = Mul(row, SetFew(source.stride));
+      for (int k = 0; k < 4; ++k) {
+        pixels[r][k] = MaskedGatherOr(source.pixels, Add(first, columns[k]), inside, SetFew(0));
+      }
+    }
+    for (int c = 0; c < channels; ++c) {
+      Doubles rows[4];
+      for (int r = 0; r < 4; ++r) {
+        Few values[4];
+        for (int k = 0; k < 4; ++k) values[k] = LowBytes(pixels[r][k], 8 * c);
+        rows[r] = cubic(values, dx);
+      }
+      const Few value = Min(Max(TruncToInts(cubic(rows, dy)), SetFew(0)), SetFew(255));
+      const int outside = static_cast<int>((fill >> (8 * c)) & 0xff);
+      StoreLowBytes(out[c] + i, IfThenElse(inside, value, SetFew(outside)));
     }
   }
 }
