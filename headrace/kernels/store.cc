@@ -145,13 +145,24 @@ void finish_streaming() {
   if (const StoreKernels* simd = kernels()) simd->fence();
 }
 
+constexpr size_t kLineBytes = 64;  // of a cache
+
 void store_row(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream) {
   if (table.identity) {
     std::copy_n(in, count, static_cast<uint8_t*>(out));
     return;
   }
   int begin = 0;
-  if (const StoreKernels* simd = kernels()) begin = simd->row(table, in, count, out, stream);
+  const StoreKernels* const simd = kernels();
+  if (simd && stream) {  // whole lines alone go past the caches: up to the first of them
+    const size_t before = (0 - reinterpret_cast<uintptr_t>(out)) % kLineBytes;
+    const auto head = static_cast<int>(std::min(before / size_of(table.dtype), size_t(count)));
+    if (head > 0) store_row(table, in, head, out);
+    in += head;
+    count -= head;
+    out = static_cast<uint8_t*>(out) + size_t(head) * size_of(table.dtype);
+  }
+  if (simd) begin = simd->row(table, in, count, out, stream);
   store_scalar(table, in, begin, count, out);
 }
 

@@ -42,7 +42,7 @@ struct StoreTable {
 StoreTable make_store_table(DType dtype, std::span<const double, 256> values, const Affine& guess);
 
 // Stores `count` samples of one channel's row as consecutive elements. Writes nothing else.
-// `stream`: past the caches, where the row is aligned; see Note [Streaming] in store.cc.
+// `stream`: past the caches, all but the ends of the row; see Note [Streaming] in store.cc.
 void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
                bool stream = false);
 // To be called after streamed rows, before another thread may learn that they are there.
