@@ -102,24 +102,64 @@ struct Plane {
   bool transposed = false;  // rows are the source's columns
 };
 
+// Where a row's items are taken from; mostly a border is at its ends alone.
+struct RowPlaces {
+  explicit RowPlaces(std::span<const int32_t> from) : places(from) {
+    const auto is_item = [](int32_t place) { return place != kBorder; };
+    begin = size_t(std::ranges::find_if(from, is_item) - from.begin());
+    end = begin;
+    while (end < from.size() && is_item(from[end])) ++end;
+    is_run = true;
+    for (size_t at = begin; at + 1 < end; ++at) is_run = is_run && from[at + 1] == from[at] + 1;
+  }
+
+  // `from`: a source's row, whose items are `step` bytes apart, and aligned as it happens.
+  template <class Item>
+  void take(const uint8_t* from, size_t step, Item* to) const {
+    const auto item = [&](size_t at, size_t apart) {
+      Item value;
+      std::memcpy(&value, from + size_t(places[at]) * apart, sizeof value);
+      return value;
+    };
+    std::fill(to, to + begin, Item{});
+    if (is_run && step == sizeof(Item)) {
+      if (begin < end) std::memcpy(to + begin, from + places[begin] * step, (end - begin) * step);
+    } else if (step == sizeof(Item)) {
+      for (size_t at = begin; at < end; ++at) to[at] = item(at, sizeof(Item));
+    } else {
+      for (size_t at = begin; at < end; ++at) to[at] = item(at, step);
+    }
+    for (size_t at = end; at < places.size(); ++at) {
+      to[at] = places[at] == kBorder ? Item{} : item(at, step);
+    }
+  }
+
+  std::span<const int32_t> places;
+  size_t begin, end;  // of the first items that have no border among them
+  bool is_run;        // each of these is the one after the last
+};
+
 // Each plane of `in` (its rows of `width` items) as `plane` shows it. What lies beyond is 0.
 template <class Item>
 void show(const Plane& plane, std::span<const uint8_t> in, int64_t planes, Size size, Buffer& out) {
   const size_t rows = plane.rows.size(), columns = plane.columns.size();
   out.resize(static_cast<size_t>(planes) * rows * columns * sizeof(Item));
   auto* to = reinterpret_cast<Item*>(out.data());
-  const size_t stride = static_cast<size_t>(size.width) * sizeof(Item);
-  const auto item = [&](const uint8_t* from, int32_t row, int32_t column) {
-    Item value{};
-    if (row == kBorder || column == kBorder) return value;
-    if (plane.transposed) std::swap(row, column);
-    std::memcpy(&value, from + size_t(row) * stride + size_t(column) * sizeof(Item), sizeof(Item));
-    return value;
-  };
-  for (int64_t at = 0; at < planes; ++at) {
-    const uint8_t* const from = in.data() + size_t(at) * size_t(size.height) * stride;
-    for (const int32_t row : plane.rows) {
-      for (const int32_t column : plane.columns) *to++ = item(from, row, column);
+  const size_t stride = size_t(size.width) * sizeof(Item), area = stride * size_t(size.height);
+  const RowPlaces across(plane.columns);
+  for (size_t at = 0; at < size_t(planes); ++at) {
+    const uint8_t* const from = in.data() + at * area;
+    for (size_t y = 0; y < rows; ++y, to += columns) {
+      const int32_t row = plane.rows[y];
+      if (row == kBorder) {
+        std::fill(to, to + columns, Item{});
+      } else if (y > 0 && row == plane.rows[y - 1]) {
+        std::copy_n(to - columns, columns, to);
+      } else if (plane.transposed) {
+        across.take(from + size_t(row) * sizeof(Item), stride, to);
+      } else {
+        across.take(from + size_t(row) * stride, sizeof(Item), to);
+      }
     }
   }
 }
