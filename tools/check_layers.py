@@ -95,19 +95,27 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: `{layer}` may not include `{target}`, which stands below it"
 
 
-# A kernel's second half, which is compiled for each SIMD level, and what it may include.
+# What is compiled for one SIMD level, and what may be included there: a kernel's second half, what
+# stands between target pragmas, and loops.
 AT_EACH_LEVEL = "#else  // at each level"
-MADE_FOR_LEVELS = re.compile(r"\s*#\s*include\s+(HEADRACE_LANES|.*(/lanes/|_loops\.h))")
+TARGET, TARGET_END = "HEADRACE_TARGET(", "HEADRACE_TARGET_END"
+MADE_FOR_LEVELS = re.compile(
+    r"\s*#\s*include\s+(HEADRACE_(LANES|KERNEL)"
+    r"|.*(/lanes/|_loops\.h)"
+    r"|<xxhash\.h>)"  # after all that it includes; it makes static functions
+)
 
 
 def check_levels(path: Path, text: str) -> Iterator[str]:
     """Note [Nothing is included first at a level] of headrace/kernels/each_level.h."""
-    lines = text.splitlines()
-    if AT_EACH_LEVEL in lines:
-        first = lines.index(AT_EACH_LEVEL)
-        for number, line in enumerate(lines[first:], first + 1):
-            if line.lstrip().startswith("#include") and not MADE_FOR_LEVELS.match(line):
-                yield f"{path}:{number}: includes at one SIMD level; do it in the first half"
+    at_level = path.name.endswith("_loops.h")
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith((AT_EACH_LEVEL, TARGET)):
+            at_level = True
+        elif line.startswith(TARGET_END):
+            at_level = False
+        elif at_level and line.lstrip().startswith("#include") and not MADE_FOR_LEVELS.match(line):
+            yield f"{path}:{number}: includes at one SIMD level; do it before"
 
 
 def imported(node: ast.stmt) -> list[str]:

@@ -28,6 +28,7 @@
 // What a kernel may say before this header:
 // HEADRACE_OWN_SCALAR  its scalar level is not written in lanes, and stands before this header, in
 //                      namespace headrace::scalar;
+// HEADRACE_NEON_KERNEL the file that NEON has in place of the other half, where shuffles differ;
 // HEADRACE_NO_NEON     it needs lanes that neon.h has not, so its scalar level runs there.
 #ifndef HEADRACE_OWN_SCALAR
 #define HEADRACE_LEVEL scalar
@@ -63,7 +64,11 @@ HEADRACE_TARGET_END;
 
 #define HEADRACE_LEVEL neon
 #define HEADRACE_LANES "headrace/kernels/lanes/neon.h"
+#ifdef HEADRACE_NEON_KERNEL
+#include HEADRACE_NEON_KERNEL
+#else
 #include HEADRACE_KERNEL
+#endif
 #undef HEADRACE_LANES
 #undef HEADRACE_LEVEL
 

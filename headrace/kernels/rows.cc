@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/rows.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/rows_levels.h"
+namespace headrace::scalar {
+namespace {
+
+// A level's kernels do a prefix of the row, and return its length: the loops of all levels, which
+// do the rest, do all of it here.
+int deinterleave3(const uint8_t*, int, uint8_t* const[]) { return 0; }
+int mirror(const uint8_t*, int, uint8_t*) { return 0; }
+
+}  // namespace
+}  // namespace headrace::scalar
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_KERNEL "headrace/kernels/rows.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 namespace {
-
-// Null for the scalar level.
-const RowKernels* kernels() {
-  static const ByLevel<const RowKernels*> by_level{nullptr, row_kernels_avx2(),
-                                                   row_kernels_avx512(), row_kernels_neon()};
-  return by_level.in_force();
-}
 
 constexpr int kWord = 8;
 
@@ -52,10 +59,7 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
     std::memcpy(out[0], in, count);
     return;
   }
-  int i = 0;
-  if (const RowKernels* simd = kernels(); simd && channels == 3) {
-    i = simd->deinterleave3(in, count, out);
-  }
+  int i = channels == 3 ? HEADRACE_BY_LEVEL(deinterleave3)(in, count, out) : 0;
   for (; i < count; ++i) {
     for (int c = 0; c < channels; ++c) out[c][i] = in[i * channels + c];
   }
@@ -63,9 +67,7 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
 
 void mirror_row(const uint8_t* in, int count, uint8_t* out) {
   constexpr int kShort = 128;  // such rows are done before a level's kernel has begun
-  int i = 0;
-  if (const RowKernels* simd = count > kShort ? kernels() : nullptr)
-    i = simd->mirror(in, count, out);
+  int i = count > kShort ? HEADRACE_BY_LEVEL(mirror)(in, count, out) : 0;
   if (count < kWord) {
     for (; i < count; ++i) out[i] = in[count - 1 - i];
     return;
@@ -103,3 +105,32 @@ void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height,
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+int deinterleave3(const uint8_t* in, int count, uint8_t* const out[]) {
+  int i = 0;
+  for (; kLoadsPart ? i < count : i + kByteLanes <= count; i += kByteLanes) {
+    uint8_t* const to[] = {out[0] + i, out[1] + i, out[2] + i};
+    DeinterleaveBytes3(in + 3 * i, 3 * (count - i), to);
+  }
+  return kLoadsPart ? count : i;
+}
+
+int mirror(const uint8_t* in, int count, uint8_t* out) {
+  int i = 0;
+  for (; i + kByteLanes <= count; i += kByteLanes) {
+    StoreBytes(out + i, ReverseBytes(LoadBytes(in + count - kByteLanes - i)));
+  }
+  return i;
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/color/planar_color.h"
 
 #include <algorithm>
-#include <cstddef>
 
-#include "headrace/kernels/color/planar_color_levels.h"
-#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/color/ycc_constants.h"
 
 namespace headrace {
+namespace scalar {
 namespace {
 
 uint8_t clamped(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
@@ -29,22 +30,23 @@ void gray_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-constexpr ColorKernels kScalar{rgb_from_ycc, gray_from_rgb};
-
-const ColorKernels& kernels() {
-  static const ByLevel<const ColorKernels*> by_level{&kScalar, color_kernels_avx2(),
-                                                     color_kernels_avx512(), color_kernels_neon()};
-  return *by_level.in_force();
-}
-
 }  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_NEON_KERNEL "headrace/kernels/color/planar_color_neon.h"
+#define HEADRACE_KERNEL "headrace/kernels/color/planar_color.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
 
 void rgb_from_ycc_rows(const uint8_t* const ycc[3], int count, uint8_t* const rgb[3]) {
-  kernels().rgb_from_ycc(ycc, count, rgb);
+  HEADRACE_BY_LEVEL(rgb_from_ycc)(ycc, count, rgb);
 }
 
 void gray_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
-  kernels().gray_from_rgb(rgb, count, gray);
+  HEADRACE_BY_LEVEL(gray_from_rgb)(rgb, count, gray);
 }
 
 void rgb_from_cmy_rows(const uint8_t* const cmy[3], const uint8_t* white, int count,
@@ -65,3 +67,68 @@ void complement_row(const uint8_t* in, int count, uint8_t* out) {
 }
 
 }  // namespace headrace
+
+#else  // at each level of x86
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// The bytes of the low or the high halves, a word each with one of b.
+inline Words unpacked(Words a, Words b, int half) {
+  return half ? InterleaveHighBytes(a, b) : InterleaveLowBytes(a, b);
+}
+
+// Note [YCbCr in 16 bits]
+void rgb_from_ycc(const uint8_t* const ycc[3], int count, uint8_t* const rgb[3]) {
+  const Words center = SetBytePairs(0x80, 0x80), zero = SetWords(0);
+  for (int i = 0; i < count; i += kByteLanes) {
+    const Words luma = LoadBytes(ycc[0] + i);
+    const Words u = Xor(LoadBytes(ycc[1] + i), center), v = Xor(LoadBytes(ycc[2] + i), center);
+    Words red[2], green[2], blue[2];
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const Words y = unpacked(luma, zero, half), uv = unpacked(u, v, half);
+      const auto sum = [&](short weights) { return MulPairwiseAddBytes(SetWords(weights), uv); };
+      red[half] = AddWords(y, MulRoundedWords(sum(kRedPair), SetWords(kRedFactor)));
+      blue[half] = AddWords(y, MulRoundedWords(sum(kBluePair), SetWords(kBlueFactor)));
+      const Words low =
+          ShiftRightSignedWords<8>(SubWords(SetWords(kGreenRound), sum(kGreenLowPair)));
+      const Words offset = SubWords(low, sum(kGreenHighPair));
+      green[half] = AddWords(y, ShiftRightSignedWords<7>(offset));
+    }
+    StoreWordsAsBytes(rgb[0] + i, red[0], red[1]);
+    StoreWordsAsBytes(rgb[1] + i, green[0], green[1]);
+    StoreWordsAsBytes(rgb[2] + i, blue[0], blue[1]);
+  }
+}
+
+void gray_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
+  const Words zero = SetWords(0), round = SetInts(kGrayRound);
+  const Words red_green = SetWordPairs(kGrayRed, kGrayHalfGreen);
+  const Words green_blue = SetWordPairs(kGrayHalfGreen, kGrayBlue);
+  for (int i = 0; i < count; i += kByteLanes) {
+    const Words r = LoadBytes(rgb[0] + i), g = LoadBytes(rgb[1] + i), b = LoadBytes(rgb[2] + i);
+    Words words[2];
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const Words r16 = unpacked(r, zero, half), g16 = unpacked(g, zero, half),
+                  b16 = unpacked(b, zero, half);
+      const auto weighted = [&](Words rg, Words gb) {
+        const Words sum =
+            WidenMulPairwiseAddTo(WidenMulPairwiseAddTo(round, rg, red_green), gb, green_blue);
+        return ShiftRightInts<16>(sum);
+      };
+      words[half] =
+          DemoteToWords(weighted(InterleaveLowWords(r16, g16), InterleaveLowWords(g16, b16)),
+                        weighted(InterleaveHighWords(r16, g16), InterleaveHighWords(g16, b16)));
+    }
+    StoreWordsAsBytes(gray + i, words[0], words[1]);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
-#include "headrace/kernels/color/planar_color_levels.h"
+#include "headrace/kernels/color/ycc_constants.h"
 #include "headrace/kernels/device_jpeg/device_picture.h"
 
 namespace headrace {

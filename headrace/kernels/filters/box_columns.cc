@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/filters/box_columns.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/filters/box_columns_levels.h"
-
 namespace headrace {
+namespace scalar {
 namespace {
 
-void scalar(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out) {
+void filter_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out) {
   const auto row = [&](int64_t y) {
     return in + std::clamp<int64_t>(y, 0, height - 1) * kBoxColumns;
   };
@@ -33,6 +33,14 @@ void scalar(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* o
 }
 
 }  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_KERNEL "headrace/kernels/filters/box_columns.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
 
 BoxWeights BoxWeights::of(float radius) {
   constexpr uint32_t kOne = 1 << 24;
@@ -43,9 +51,80 @@ BoxWeights BoxWeights::of(float radius) {
 }
 
 void box_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out) {
-  static const ByLevel<BoxColumns> by_level{scalar, box_columns_avx2(), box_columns_avx512(),
-                                            box_columns_neon()};
-  by_level.in_force()(in, height, weights, out);
+  HEADRACE_BY_LEVEL(filter_columns)(in, height, weights, out);
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// Numbers of 16 columns, whose sums stay in registers.
+struct Sixteen {
+  static constexpr int kVectors = 16 / kLanes;
+
+  static Sixteen at(const uint8_t* from) {
+    Sixteen v;
+    LoadSixteen(from, v.of);
+    return v;
+  }
+  // By what is made of the k-th vector.
+  template <class Make>
+  static Sixteen made(const Make& make) {
+    Sixteen v;
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) v.of[k] = make(k);
+    return v;
+  }
+
+  Ints of[kVectors];
+};
+
+inline Sixteen all_numbers(uint32_t v) {
+  return Sixteen::made([&](int) { return Set(static_cast<int>(v)); });
+}
+inline Sixteen sum(const Sixteen& a, const Sixteen& b) {
+  return Sixteen::made([&](int k) { return Add(a.of[k], b.of[k]); });
+}
+inline Sixteen difference(const Sixteen& a, const Sixteen& b) {
+  return Sixteen::made([&](int k) { return Sub(a.of[k], b.of[k]); });
+}
+inline Sixteen product(const Sixteen& a, uint32_t by) {
+  const Ints factor = Set(static_cast<int>(by));
+  return Sixteen::made([&](int k) { return Mul(a.of[k], factor); });
+}
+
+// One further up than row 0's. A row beyond the ends counts as often as it is repeated.
+inline Sixteen sums_before(const uint8_t* in, int64_t height, int64_t reach) {
+  Sixteen sums = product(Sixteen::at(in), static_cast<uint32_t>(reach + 1));
+  const int64_t whole = std::min(reach, height);
+  for (int64_t y = 0; y < whole; ++y) sums = sum(sums, Sixteen::at(in + y * kBoxColumns));
+  const Sixteen last = Sixteen::at(in + (height - 1) * kBoxColumns);
+  return sum(sums, product(last, static_cast<uint32_t>(reach - whole)));
+}
+
+void filter_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out) {
+  const int64_t reach = weights.reach, end = int64_t{height} - 1;
+  for (int x = 0; x < kBoxColumns; x += 16, in += 16, out += 16) {
+    Sixteen sums = sums_before(in, height, reach);
+    Sixteen last = Sixteen::at(in + std::min(reach, end) * kBoxColumns);
+    for (int64_t y = 0; y <= end; ++y) {
+      const Sixteen before = Sixteen::at(in + std::max<int64_t>(y - reach - 1, 0) * kBoxColumns);
+      const Sixteen after = Sixteen::at(in + std::min(y + reach + 1, end) * kBoxColumns);
+      sums = difference(sum(sums, last), before);
+      const Sixteen all =
+          sum(product(sums, weights.inside), product(sum(before, after), weights.end));
+      StoreSixteenUpperBytes(out + y * kBoxColumns, sum(all, all_numbers(1u << 23)).of);
+      last = after;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -11,11 +11,6 @@ namespace headrace {
 
 struct HuffmanStream;
 
-// From entries of one symbol, those of two: kAcSize of each.
-using HuffmanPairs = void (*)(const uint32_t* singles, uint32_t* entries);
-HuffmanPairs huffman_pairs_avx2();
-HuffmanPairs huffman_pairs_avx512();
-
 // Puts lanes[i]->state to what it became; the number of the lane that is no longer running.
 using HuffmanWalk = int (*)(HuffmanStream* const* lanes, int count);
 HuffmanWalk huffman_walk_plain();

@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include <algorithm>
 
-#include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman_lane.h"
-#include "headrace/kernels/jpeg/huffman_levels.h"
 #include "headrace/kernels/jpeg/huffman_tables.h"
+
+namespace headrace {
+namespace scalar {
+namespace {
+
+using namespace huffman;
+
+// Appends to each entry the symbol that follows, where its whole code is among the bits.
+void pairs(const uint32_t* singles, uint32_t* entries) {
+  for (uint32_t i = 0; i < kAcSize; ++i) {
+    const uint32_t first = singles[i], bits = bits_of(first);
+    entries[i] = first;
+    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kAcBits) continue;
+    const uint32_t second = singles[i << bits & (kAcSize - 1)];
+    const uint32_t all = bits + bits_of(second);
+    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMostBits) continue;
+    entries[i] = second + as_first(first);
+  }
+}
+
+}  // namespace
+}  // namespace scalar
+}  // namespace headrace
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/jpeg/huffman_table.cc"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 namespace {
@@ -38,24 +66,6 @@ void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* en
     }
   }
   std::fill(entries, end, kRare);
-}
-
-// Appends to each entry the symbol that follows, where its whole code is among the bits.
-void pairs(const uint32_t* singles, uint32_t* entries) {
-  for (uint32_t i = 0; i < kAcSize; ++i) {
-    const uint32_t first = singles[i], bits = bits_of(first);
-    entries[i] = first;
-    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kAcBits) continue;
-    const uint32_t second = singles[i << bits & (kAcSize - 1)];
-    const uint32_t all = bits + bits_of(second);
-    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMostBits) continue;
-    entries[i] = second + as_first(first);
-  }
-}
-
-HuffmanPairs pairs_of_level() {
-  static const ByLevel<HuffmanPairs> by_level{pairs, huffman_pairs_avx2(), huffman_pairs_avx512()};
-  return by_level.in_force();
 }
 
 }  // namespace
@@ -97,9 +107,43 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
     tables_->keep(~uint64_t{0});
     std::array<uint32_t, kAcSize> singles;
     set_singles(spec, use, kAcBits, singles.data());
-    pairs_of_level()(singles.data(), tables_->entries());
+    HEADRACE_BY_LEVEL(pairs)(singles.data(), tables_->entries());
   }
   return true;
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+using namespace huffman;
+
+void pairs(const uint32_t* singles, uint32_t* entries) {
+  for (int i = 0; i < kAcSize; i += kLanes) {
+    const Ints first = Load(singles + i), bits = And(first, Set(63));
+    const Ints advance = And(first, Set(127 << 8));
+    const Mask may_lead = MaskedLt(MaskedLt(HasNoBits(first, kRare | kEnd), advance, Set(16 << 8)),
+                                   bits, Set(kAcBits));
+    const Ints after = And(Shl(Add(Iota(), Set(i)), bits), Set(kAcSize - 1));
+    const Ints second = MaskedGatherOr(singles, after, may_lead, Set(int{kRare}));
+    const Ints all = Add(bits, And(second, Set(63)));
+    const Ints size = And(ShiftRight<16>(second), Set(15));
+    const Mask follows =
+        MaskedLt(MaskedLt(HasNoBits(second, kRare), Sub(all, size), Set(kAcBits + 1)), all,
+                 Set(kMostBits + 1));
+    const Ints as_first =
+        Add(Add(Add(bits, ShiftLeft<28>(bits)), Add(advance, ShiftLeft<16>(advance))),
+            ShiftLeft<4>(And(first, Set(15 << 16))));
+    Store(entries + i, IfThenElse(follows, Add(second, as_first), first));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

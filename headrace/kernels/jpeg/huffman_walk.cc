@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_levels.h"
-#include "headrace/kernels/jpeg/huffman_walk_loop.h"
+#include "headrace/kernels/jpeg/huffman_walk_loops.h"
 
 namespace headrace {
 

@@ -8,7 +8,7 @@
 
 HEADRACE_TARGET("bmi,bmi2");
 
-#include "headrace/kernels/jpeg/huffman_walk_loop.h"
+#include "headrace/kernels/jpeg/huffman_walk_loops.h"
 
 namespace headrace {
 

@@ -158,7 +158,7 @@ template <int kHalf>
 }  // namespace
 }  // namespace headrace
 
-#include "headrace/kernels/jpeg/idct_stream.h"
+#include "headrace/kernels/jpeg/idct_stream_loops.h"
 
 namespace headrace {
 namespace {

@@ -8,11 +8,12 @@
 
 #include <immintrin.h>
 
+#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/target.h"
 
 HEADRACE_TARGET("bmi,bmi2,popcnt,lzcnt");
 
-#include "headrace/kernels/jpeg/packed_blocks_unpack.h"
+#include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"
 
 namespace headrace {
 namespace {

@@ -14,7 +14,7 @@
 
 HEADRACE_TARGET("avx2,bmi,bmi2,popcnt,lzcnt");
 
-#include "headrace/kernels/jpeg/packed_blocks_unpack.h"
+#include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"
 // After what it is written with:
 #include "headrace/kernels/jpeg/packed_blocks_opening_loops.h"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients of packed blocks, opened from size to size by shuffles of bytes. Included by
-// packed_blocks_compact_avx2.cc between its target pragmas, after packed_blocks_unpack.h. Internal
-// to kernels/.
-#pragma once
-
-#include "headrace/kernels/jpeg/packed_blocks_inline.h"
-#include "headrace/kernels/jpeg/packed_blocks_ranks.h"
+// packed_blocks_compact_avx2.cc between its target pragmas, after packed_blocks_unpack_loops.h.
+// Internal to kernels/.
 
 namespace headrace {
 namespace {

@@ -10,7 +10,7 @@
 
 HEADRACE_TARGET("avx2,bmi,bmi2,popcnt,lzcnt");
 
-#include "headrace/kernels/jpeg/packed_blocks_pack.h"
+#include "headrace/kernels/jpeg/packed_blocks_pack_loops.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing packed rows with what every CPU has. The reference for the other level.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
-#include "headrace/kernels/jpeg/packed_blocks_pack.h"
+// After it:
+#include "headrace/kernels/jpeg/packed_blocks_pack_loops.h"
 
 namespace headrace {
 namespace {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading packed rows with what every CPU has. The reference for the other levels, and what NEON
 // runs, which has no instruction that spreads bits.
+#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
-#include "headrace/kernels/jpeg/packed_blocks_unpack.h"
+// After these:
+#include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"
 
 namespace headrace {
 namespace {

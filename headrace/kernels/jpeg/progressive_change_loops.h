@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a block's masks change, a coefficient at a time. Included like progressive_scan_loops.h, and
 // before it. Internal to kernels/.
-#pragma once
-
-#include <bit>
-
-#include "headrace/kernels/jpeg/progressive_scan_levels.h"
 
 namespace headrace {
 namespace {

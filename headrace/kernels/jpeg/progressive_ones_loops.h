@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ones of a mask, one after the other, by deposited(), where that is quick. Included like
 // progressive_scan_loops.h, and before it. Internal to kernels/.
-#pragma once
-
-#include <cstdint>
 
 namespace headrace {
 namespace {

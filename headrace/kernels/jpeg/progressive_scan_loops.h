@@ -9,12 +9,6 @@
 //     // moves the corrected coefficients away from 0 by this much, and begins the others with it
 //
 // Internal to kernels/.
-#pragma once
-
-#include <bit>
-#include <cstring>
-
-#include "headrace/kernels/jpeg/progressive_scan_levels.h"
 
 namespace headrace {
 namespace {

@@ -16,6 +16,30 @@ using Floats = __m256;
 using Ints = __m256i;
 constexpr int kLanes = 8;
 
+using Mask = __m256i;  // which lanes: all bits of each
+
+using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+constexpr int kByteLanes = 32;
+
+// As many as there are doubles in a register.
+using Doubles = __m256d;
+using Few = __m128i;
+using FewFloats = __m128;
+using FewMask = __m128i;
+constexpr int kDoubles = 4;
+
+}  // namespace
+}  // namespace headrace::avx2
+
+#define HEADRACE_MM(name) _mm256_##name
+#define HEADRACE_SI(name) _mm256_##name##_si256
+#include "headrace/kernels/lanes/x86.h"
+#undef HEADRACE_MM
+#undef HEADRACE_SI
+
+namespace headrace::avx2 {
+namespace {
+
 inline Ints Load(const int32_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
@@ -23,53 +47,19 @@ inline void Store(int32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__
 inline Ints LoadBytesAsInts(const uint8_t* from) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 }
-inline Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
 inline Floats LoadBytesAsFloats(const uint8_t* from) { return ToFloats(LoadBytesAsInts(from)); }
-inline Floats Load(const float* from) { return _mm256_loadu_ps(from); }
-inline void Store(float* to, Floats v) { _mm256_storeu_ps(to, v); }
 
-inline Floats Set(float v) { return _mm256_set1_ps(v); }
-inline Ints Set(int v) { return _mm256_set1_epi32(v); }
 inline Ints Iota() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
-inline Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
-inline Ints Sub(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
-inline Ints Mul(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }
-inline Ints Max(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
-inline Ints Min(Ints a, Ints b) { return _mm256_min_epi32(a, b); }
-inline Ints And(Ints a, Ints b) { return _mm256_and_si256(a, b); }
-inline Ints Or(Ints a, Ints b) { return _mm256_or_si256(a, b); }
-inline Ints Xor(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
-template <int bits>
-Ints ShiftRight(Ints v) {
-  return _mm256_srli_epi32(v, bits);
-}
-template <int bits>
-Ints ShiftRightSigned(Ints v) {
-  return _mm256_srai_epi32(v, bits);
-}
-inline Ints ClampToBytes(Ints v) { return Max(Min(v, Set(255)), Set(0)); }
 inline Ints Gather(const int32_t* table, Ints at) { return _mm256_i32gather_epi32(table, at, 4); }
 
-inline Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
-inline Floats Sub(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
-inline Floats Mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
-inline Floats Div(Floats a, Floats b) { return _mm256_div_ps(a, b); }
-// a * b + c, rounded once
-inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
-// c - a * b, rounded once
-inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
-// The second where one is NaN.
-inline Floats Min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
-inline Floats Max(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 inline Floats Floor(Floats v) { return _mm256_floor_ps(v); }
-inline Ints TruncToInts(Floats v) { return _mm256_cvttps_epi32(v); }
 
-// Which lanes: all bits of each.
-using Mask = __m256i;
 inline Mask Eq(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
 inline Mask Lt(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
 inline Mask Eq(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
 inline Mask Lt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+// Where a < b among `where`.
+inline Mask MaskedLt(Mask where, Ints a, Ints b) { return And(where, Lt(a, b)); }
 inline Mask Gt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
 inline Mask Ge(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
 inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
@@ -81,8 +71,6 @@ inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
 inline Floats IfThenElseZero(Mask where, Floats v) {
   return _mm256_and_ps(_mm256_castsi256_ps(where), v);
 }
-// The entries of a table of eight at numbers from 0 to 7.
-using Table8 = Floats;
 inline Table8 LoadTable8(const float* from) { return Load(from); }
 inline Floats Lookup8(Table8 table, Ints at) { return _mm256_permutevar8x32_ps(table, at); }
 
@@ -106,10 +94,19 @@ inline void StoreTruncated(uint8_t* to, Floats v) {
 // Rounded to the nearest, then clamped.
 inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, _mm256_cvtps_epi32(v)); }
 
-// Both halves of the products without signs.
-struct WideProduct {
-  Ints high, low;
-};
+// 16 bytes as numbers, and the upper bytes of 16 numbers.
+inline void LoadSixteen(const uint8_t* from, Ints (&v)[2]) {
+  v[0] = LoadBytesAsInts(from);
+  v[1] = LoadBytesAsInts(from + 8);
+}
+inline void StoreSixteenUpperBytes(uint8_t* to, const Ints (&v)[2]) {
+  const Ints words = _mm256_packus_epi32(ShiftRight<24>(v[0]), ShiftRight<24>(v[1]));
+  const Ints in_order = _mm256_permute4x64_epi64(words, 0xd8);
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(to),
+      _mm_packus_epi16(_mm256_castsi256_si128(in_order), _mm256_extracti128_si256(in_order, 1)));
+}
+
 inline WideProduct WideMul(Ints a, Ints b) {
   const Ints even = _mm256_mul_epu32(a, b);
   const Ints odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
@@ -119,20 +116,9 @@ inline WideProduct WideMul(Ints a, Ints b) {
 inline Ints Load(const uint32_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
-inline Ints BitsOf(Floats v) { return _mm256_castps_si256(v); }
 inline Floats FromBits(Ints v) { return _mm256_castsi256_ps(v); }
-inline Floats Sqrt(Floats v) { return _mm256_sqrt_ps(v); }
 inline void Store(uint32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
 
-// Within each half, the element j of vector i is exchanged with element i of vector j.
-inline void transpose_quarters(Floats (&v)[4]) {
-  const Floats low01 = _mm256_unpacklo_ps(v[0], v[1]), high01 = _mm256_unpackhi_ps(v[0], v[1]);
-  const Floats low23 = _mm256_unpacklo_ps(v[2], v[3]), high23 = _mm256_unpackhi_ps(v[2], v[3]);
-  v[0] = _mm256_shuffle_ps(low01, low23, 0x44);
-  v[1] = _mm256_shuffle_ps(low01, low23, 0xEE);
-  v[2] = _mm256_shuffle_ps(high01, high23, 0x44);
-  v[3] = _mm256_shuffle_ps(high01, high23, 0xEE);
-}
 // Four numbers of each row, one row a lane: v[k] has the k-th of all.
 inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
   for (int i = 0; i < 4; ++i) {
@@ -149,67 +135,117 @@ inline void StoreTransposed(Floats (&v)[4], int64_t hop, float* to) {
   }
 }
 
-using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
-constexpr int kByteLanes = 32;
-
 inline Words LoadBytes(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const Words*>(from));
 }
 inline void StoreBytes(uint8_t* to, Words bytes) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), bytes);
 }
-inline Words LowWords(Words bytes) { return _mm256_unpacklo_epi8(bytes, _mm256_setzero_si256()); }
-inline Words HighWords(Words bytes) { return _mm256_unpackhi_epi8(bytes, _mm256_setzero_si256()); }
-inline Words MinBytes(Words a, Words b) { return _mm256_min_epu8(a, b); }
-inline Words MaxBytes(Words a, Words b) { return _mm256_max_epu8(a, b); }
+inline Words LoadBytesAsWords(const uint8_t* from) {
+  return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+inline Ints LoadWordsAsInts(const uint16_t* from) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
 // Of words, cut to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), _mm256_packus_epi16(low, high));
 }
 
-inline Words AddWords(Words a, Words b) { return _mm256_add_epi16(a, b); }
-inline Words SubWords(Words a, Words b) { return _mm256_sub_epi16(a, b); }
-template <int bits>
-Words ShiftLeftWords(Words v) {
-  return _mm256_slli_epi16(v, bits);
+// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
+// the level can load a part of a register (kLoadsPart) only those that are left.
+constexpr bool kLoadsPart = false;
+// 16 bytes of plane c come from three vectors of 16: [vector][c], 0x80 where another has the byte.
+struct Gather3 {
+  alignas(16) uint8_t shuffle[3][3][16];
+};
+constexpr Gather3 kGather3 = [] {
+  Gather3 table{};
+  for (int k = 0; k < 3; ++k) {
+    for (int c = 0; c < 3; ++c) {
+      for (int i = 0; i < 16; ++i) {
+        const int at = 3 * i + c - 16 * k;
+        table.shuffle[k][c][i] = static_cast<uint8_t>(at >= 0 && at < 16 ? at : 0x80);
+      }
+    }
+  }
+  return table;
+}();
+inline void DeinterleaveBytes3(const uint8_t* from, int, uint8_t* const to[3]) {
+  const auto half = [](const uint8_t* at) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  };
+  Words v[3];  // the lanes do 16 samples each
+#pragma GCC unroll 4
+  for (int k = 0; k < 3; ++k) {
+    v[k] = _mm256_inserti128_si256(_mm256_castsi128_si256(half(from + 16 * k)),
+                                   half(from + 48 + 16 * k), 1);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 3; ++c) {
+    Words plane = _mm256_setzero_si256();
+#pragma GCC unroll 4
+    for (int k = 0; k < 3; ++k) {
+      const Words shuffle = _mm256_broadcastsi128_si256(half(kGather3.shuffle[k][c]));
+      plane = _mm256_or_si256(plane, _mm256_shuffle_epi8(v[k], shuffle));
+    }
+    StoreBytes(to[c], plane);
+  }
 }
-template <int bits>
-Words ShiftRightWords(Words v) {
-  return _mm256_srli_epi16(v, bits);
+inline Words ReverseBytes(Words v) {
+  const Words reverse = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+  return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(v, reverse), 0x4e);
 }
-// The upper 16 bits of products without signs.
-inline Words MulHighWords(Words a, Words b) { return _mm256_mulhi_epu16(a, b); }
-inline Words SetWords(int v) { return _mm256_set1_epi16(static_cast<int16_t>(v)); }
 
-// Bytes and words at even and at odd places.
-inline Words EvenBytes(Words bytes) { return _mm256_and_si256(bytes, SetWords(0xff)); }
-inline Words OddBytes(Words bytes) { return _mm256_srli_epi16(bytes, 8); }
-inline Words InterleaveBytes(Words even, Words odd) {
-  return _mm256_or_si256(even, _mm256_slli_epi16(odd, 8));
+// Signed words of two registers, cut to 0 to 255: in turn, and one after the other.
+inline void StoreInterleavedAsBytes(uint8_t* to, Words even, Words odd) {
+  const Words in_turn = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  StoreBytes(to, _mm256_shuffle_epi8(_mm256_packus_epi16(even, odd), in_turn));
 }
-// Sums of two neighbours, each times its weight of one byte (all_bytes).
-inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
-  return _mm256_maddubs_epi16(bytes, weights);
+inline void StoreInOrderAsBytes(uint8_t* to, Words left, Words right) {
+  StoreBytes(to, _mm256_permute4x64_epi64(_mm256_packus_epi16(left, right), 0xd8));
 }
-inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
+// And numbers.
+inline void StoreInterleavedIntsAsBytes(uint8_t* to, Ints even, Ints odd) {
+  const Words in_turn = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, -1, -1, -1, -1, -1, -1, -1, -1));
+  const Words words = _mm256_packs_epi32(even, odd);
+  const Words apart = _mm256_shuffle_epi8(_mm256_packus_epi16(words, words), in_turn);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm256_castsi256_si128(_mm256_permute4x64_epi64(apart, 0xf8)));
+}
+inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
+  const Words words = _mm256_permute4x64_epi64(_mm256_packs_epi32(left, right), 0xd8);
+  const Words apart = _mm256_packus_epi16(words, words);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm256_castsi256_si128(_mm256_permute4x64_epi64(apart, 0xf8)));
+}
 
-// Words of a and of b in turn,
-inline Words InterleaveLowWords(Words a, Words b) { return _mm256_unpacklo_epi16(a, b); }
-inline Words InterleaveHighWords(Words a, Words b) { return _mm256_unpackhi_epi16(a, b); }
-// their products with other such pairs, added up as numbers of 32 bits,
-inline Words WidenMulPairwiseAdd(Words a, Words b) { return _mm256_madd_epi16(a, b); }
-inline Words SetWordPairs(int first, int second) {
-  return _mm256_set1_epi32(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
+// Words of the odd bytes of one and the even bytes of the other.
+inline Words OddEvenBytes(Words odd, Words even) {
+  return _mm256_blendv_epi8(odd, even, SetWords(0x00ff));
 }
-inline Words SetInts(int v) { return _mm256_set1_epi32(v); }
-inline Words AddInts(Words a, Words b) { return _mm256_add_epi32(a, b); }
-// with their signs,
-template <int bits>
-Words ShiftRightInts(Words v) {
-  return _mm256_srai_epi32(v, bits);
+// Two low halves and two high halves, in the order of the bytes that they were made of.
+inline void StoreHalves(uint8_t* to, Words low, Words high) {
+  StoreBytes(to, _mm256_permute2x128_si256(low, high, 0x20));
+  StoreBytes(to + kByteLanes, _mm256_permute2x128_si256(low, high, 0x31));
 }
-// and words of them again, cut to what these hold.
-inline Words DemoteToWords(Words low, Words high) { return _mm256_packs_epi32(low, high); }
+// Bytes of a row, those before and those after them. Move on by a register at a time.
+struct ByteNeighbours {
+  explicit ByteNeighbours(const uint8_t*) {}
+  void move_to(const uint8_t* at) {
+    here = LoadBytes(at);
+    before = LoadBytes(at - 1);
+    after = LoadBytes(at + 1);
+  }
+  Words here, before, after;
+};
+
+inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
 
 // Pixels from places that lanes name, and doubles.
 
@@ -247,19 +283,9 @@ struct Pickers {
   }
   Ints of[4];
 };
-inline Ints TableLookupBytes(Ints pixels, Ints picker) {
-  return _mm256_shuffle_epi8(pixels, picker);
-}
 inline Ints LoadDup128(const uint8_t* from) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
-// Of each group of 16 bytes.
-inline Ints InterleaveLowBytes(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
-inline Ints InterleaveHighBytes(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
-inline Ints InterleaveLowInts(Ints a, Ints b) { return _mm256_unpacklo_epi32(a, b); }
-inline Ints InterleaveHighInts(Ints a, Ints b) { return _mm256_unpackhi_epi32(a, b); }
-inline Ints InterleaveLowPairs(Ints a, Ints b) { return _mm256_unpacklo_epi64(a, b); }
-inline Ints InterleaveHighPairs(Ints a, Ints b) { return _mm256_unpackhi_epi64(a, b); }
 inline void StorePlane(uint8_t* to, Ints v) {
   const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   Store(reinterpret_cast<int32_t*>(to), _mm256_permutevar8x32_epi32(v, order));
@@ -277,29 +303,12 @@ inline bool NoneIsNaN(Floats v) {
 inline Mask HasNoBits(Ints v, int bits) {
   return _mm256_cmpeq_epi32(_mm256_and_si256(v, Set(bits)), _mm256_setzero_si256());
 }
-inline Ints NearestInt(Floats v) { return _mm256_cvtps_epi32(v); }
-inline Ints LowBytes(Ints v) { return _mm256_and_si256(v, Set(255)); }
 // The lowest byte of each.
 inline void StoreLowBytes(uint8_t* to, Ints v) { StoreAsBytes(to, LowBytes(v)); }
 
-// As many as there are doubles in a register.
-using Doubles = __m256d;
-using Few = __m128i;
-using FewMask = __m128i;
-constexpr int kDoubles = 4;
-
-inline Doubles Set(double v) { return _mm256_set1_pd(v); }
 inline Few SetFew(int v) { return _mm_set1_epi32(v); }
 inline Doubles IotaDoubles() { return _mm256_setr_pd(0, 1, 2, 3); }
-inline Doubles Load(const double* from) { return _mm256_loadu_pd(from); }
-inline void Store(double* to, Doubles v) { _mm256_storeu_pd(to, v); }
-inline Doubles Add(Doubles a, Doubles b) { return _mm256_add_pd(a, b); }
-inline Doubles Sub(Doubles a, Doubles b) { return _mm256_sub_pd(a, b); }
-inline Doubles Mul(Doubles a, Doubles b) { return _mm256_mul_pd(a, b); }
-inline Doubles Div(Doubles a, Doubles b) { return _mm256_div_pd(a, b); }
 inline Doubles Floor(Doubles v) { return _mm256_floor_pd(v); }
-inline Few TruncToInts(Doubles v) { return _mm256_cvttpd_epi32(v); }
-inline Doubles ToDoubles(Few v) { return _mm256_cvtepi32_pd(v); }
 inline Floats ToFloats(Doubles low, Doubles high) {
   return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
@@ -332,7 +341,6 @@ inline void StoreLowBytes(uint8_t* to, Few v) {
   std::memcpy(to, &bytes, sizeof bytes);
 }
 
-using FewFloats = __m128;
 inline Few LoadBytesAsFew(const uint8_t* from) {
   int32_t four;
   std::memcpy(&four, from, sizeof four);
@@ -346,8 +354,6 @@ inline FewFloats IfThenElse(FewMask where, FewFloats a, FewFloats otherwise) {
   return _mm_blendv_ps(otherwise, a, _mm_castsi128_ps(where));
 }
 inline FewFloats ToFloats(Few v) { return _mm_cvtepi32_ps(v); }
-inline FewFloats ToFloats(Doubles v) { return _mm256_cvtpd_ps(v); }
-inline Doubles ToDoubles(FewFloats v) { return _mm256_cvtps_pd(v); }
 inline Doubles Trunc(Doubles v) {
   return _mm256_round_pd(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }

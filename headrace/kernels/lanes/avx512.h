@@ -15,58 +15,46 @@ using Floats = __m512;
 using Ints = __m512i;
 constexpr int kLanes = 16;
 
+using Mask = __mmask16;  // which lanes: a bit of each
+
+using Words = __m512i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+constexpr int kByteLanes = 64;
+
+// As many as there are doubles in a register.
+using Doubles = __m512d;
+using Few = __m256i;
+using FewFloats = __m256;
+using FewMask = __mmask8;
+constexpr int kDoubles = 8;
+
+}  // namespace
+}  // namespace headrace::avx512
+
+#define HEADRACE_MM(name) _mm512_##name
+#define HEADRACE_SI(name) _mm512_##name##_si512
+#include "headrace/kernels/lanes/x86.h"
+#undef HEADRACE_MM
+#undef HEADRACE_SI
+
+namespace headrace::avx512 {
+namespace {
+
 inline Ints Load(const int32_t* from) { return _mm512_loadu_si512(from); }
 inline void Store(int32_t* to, Ints v) { _mm512_storeu_si512(to, v); }
 inline Ints LoadBytesAsInts(const uint8_t* from) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
-inline Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
 inline Floats LoadBytesAsFloats(const uint8_t* from) { return ToFloats(LoadBytesAsInts(from)); }
-inline Floats Load(const float* from) { return _mm512_loadu_ps(from); }
-inline void Store(float* to, Floats v) { _mm512_storeu_ps(to, v); }
 
-inline Floats Set(float v) { return _mm512_set1_ps(v); }
-inline Ints Set(int v) { return _mm512_set1_epi32(v); }
 inline Ints Iota() {
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
-inline Ints Add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-inline Ints Sub(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
-inline Ints Mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
-inline Ints Max(Ints a, Ints b) { return _mm512_max_epi32(a, b); }
-inline Ints Min(Ints a, Ints b) { return _mm512_min_epi32(a, b); }
-inline Ints And(Ints a, Ints b) { return _mm512_and_si512(a, b); }
-inline Ints Or(Ints a, Ints b) { return _mm512_or_si512(a, b); }
-inline Ints Xor(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
-template <int bits>
-Ints ShiftRight(Ints v) {
-  return _mm512_srli_epi32(v, bits);
-}
-template <int bits>
-Ints ShiftRightSigned(Ints v) {
-  return _mm512_srai_epi32(v, bits);
-}
-inline Ints ClampToBytes(Ints v) { return Max(Min(v, Set(255)), Set(0)); }
 inline Ints Gather(const int32_t* table, Ints at) { return _mm512_i32gather_epi32(at, table, 4); }
 
-inline Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
-inline Floats Sub(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
-inline Floats Mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-inline Floats Div(Floats a, Floats b) { return _mm512_div_ps(a, b); }
-// a * b + c, rounded once
-inline Floats MulAdd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
-// c - a * b, rounded once
-inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b, c); }
-// The second where one is NaN.
-inline Floats Min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
-inline Floats Max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 inline Floats Floor(Floats v) {
   return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
-inline Ints TruncToInts(Floats v) { return _mm512_cvttps_epi32(v); }
 
-// Which lanes: a bit of each.
-using Mask = __mmask16;
 inline Mask Eq(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
 inline Mask Lt(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
 inline Mask Eq(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
@@ -74,6 +62,10 @@ inline Mask Lt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
 inline Mask Gt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 inline Mask Ge(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 inline Mask And(Mask a, Mask b) { return _kand_mask16(a, b); }
+// Where a < b among `where`.
+inline Mask MaskedLt(Mask where, Ints a, Ints b) {
+  return _mm512_mask_cmplt_epi32_mask(where, a, b);
+}
 inline Ints IfThenElse(Mask where, Ints a, Ints otherwise) {
   return _mm512_mask_mov_epi32(otherwise, where, a);
 }
@@ -81,8 +73,6 @@ inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
   return _mm512_mask_mov_ps(otherwise, where, a);
 }
 inline Floats IfThenElseZero(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }
-// The entries of a table of eight at numbers from 0 to 7.
-using Table8 = Floats;
 inline Table8 LoadTable8(const float* from) { return _mm512_maskz_loadu_ps(0xff, from); }
 inline Floats Lookup8(Table8 table, Ints at) { return _mm512_permutexvar_ps(at, table); }
 
@@ -107,10 +97,12 @@ inline void StoreRounded(uint8_t* to, Floats v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(numbers));
 }
 
-// Both halves of the products without signs.
-struct WideProduct {
-  Ints high, low;
-};
+// 16 bytes as numbers, and the upper bytes of 16 numbers.
+inline void LoadSixteen(const uint8_t* from, Ints (&v)[1]) { v[0] = LoadBytesAsInts(from); }
+inline void StoreSixteenUpperBytes(uint8_t* to, const Ints (&v)[1]) {
+  StoreAsBytes(to, ShiftRight<24>(v[0]));
+}
+
 inline WideProduct WideMul(Ints a, Ints b) {
   const Ints even = _mm512_mul_epu32(a, b);
   const Ints odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
@@ -118,20 +110,9 @@ inline WideProduct WideMul(Ints a, Ints b) {
           _mm512_mask_mov_epi32(even, 0xAAAA, _mm512_slli_epi64(odd, 32))};
 }
 inline Ints Load(const uint32_t* from) { return _mm512_loadu_si512(from); }
-inline Ints BitsOf(Floats v) { return _mm512_castps_si512(v); }
 inline Floats FromBits(Ints v) { return _mm512_castsi512_ps(v); }
-inline Floats Sqrt(Floats v) { return _mm512_sqrt_ps(v); }
 inline void Store(uint32_t* to, Ints v) { _mm512_storeu_si512(to, v); }
 
-// Within each quarter, the element j of vector i is exchanged with element i of vector j.
-inline void transpose_quarters(Floats (&v)[4]) {
-  const Floats low01 = _mm512_unpacklo_ps(v[0], v[1]), high01 = _mm512_unpackhi_ps(v[0], v[1]);
-  const Floats low23 = _mm512_unpacklo_ps(v[2], v[3]), high23 = _mm512_unpackhi_ps(v[2], v[3]);
-  v[0] = _mm512_shuffle_ps(low01, low23, 0x44);
-  v[1] = _mm512_shuffle_ps(low01, low23, 0xEE);
-  v[2] = _mm512_shuffle_ps(high01, high23, 0x44);
-  v[3] = _mm512_shuffle_ps(high01, high23, 0xEE);
-}
 // Four numbers of each row, one row a lane: v[k] has the k-th of all.
 inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
   for (int i = 0; i < 4; ++i) {
@@ -154,63 +135,115 @@ inline void StoreTransposed(Floats (&v)[4], int64_t hop, float* to) {
   }
 }
 
-using Words = __m512i;  // whatever the lanes are: bytes, words or numbers of 32 bits
-constexpr int kByteLanes = 64;
-
 inline Words LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
 inline void StoreBytes(uint8_t* to, Words bytes) { _mm512_storeu_si512(to, bytes); }
-inline Words LowWords(Words bytes) { return _mm512_unpacklo_epi8(bytes, _mm512_setzero_si512()); }
-inline Words HighWords(Words bytes) { return _mm512_unpackhi_epi8(bytes, _mm512_setzero_si512()); }
-inline Words MinBytes(Words a, Words b) { return _mm512_min_epu8(a, b); }
-inline Words MaxBytes(Words a, Words b) { return _mm512_max_epu8(a, b); }
+inline Words LoadBytesAsWords(const uint8_t* from) {
+  return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+inline Ints LoadWordsAsInts(const uint16_t* from) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
 // Of words, cut to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm512_storeu_si512(to, _mm512_packus_epi16(low, high));
 }
 
-inline Words AddWords(Words a, Words b) { return _mm512_add_epi16(a, b); }
-inline Words SubWords(Words a, Words b) { return _mm512_sub_epi16(a, b); }
-template <int bits>
-Words ShiftLeftWords(Words v) {
-  return _mm512_slli_epi16(v, bits);
+// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
+// the level can load a part of a register (kLoadsPart) only those that are left.
+constexpr bool kLoadsPart = true;
+// Byte i of plane c is byte 3 * i + c of three vectors. The first permutation takes what lies in
+// the first two; the second puts the rest, from the third, in place.
+struct Gather3 {
+  alignas(64) uint8_t first[3][64], second[3][64], reverse[64];
+};
+constexpr Gather3 kGather3 = [] {
+  Gather3 table{};
+  for (int i = 0; i < 64; ++i) {
+    table.reverse[i] = static_cast<uint8_t>(63 - i);
+    for (int c = 0; c < 3; ++c) {
+      const int at = 3 * i + c;
+      table.first[c][i] = static_cast<uint8_t>(at < 128 ? at : 0);
+      table.second[c][i] = static_cast<uint8_t>(at < 128 ? i : at - 128 + 64);
+    }
+  }
+  return table;
+}();
+inline void DeinterleaveBytes3(const uint8_t* from, int left, uint8_t* const to[3]) {
+  Words v[3];
+#pragma GCC unroll 4
+  for (int k = 0; k < 3; ++k) {
+    const int bytes = left - 64 * k;  // a masked load touches no other
+    const __mmask64 mask = bytes >= 64 ? ~uint64_t{0}
+                           : bytes > 0 ? ~uint64_t{0} >> (64 - bytes)
+                                       : 0;
+    v[k] = _mm512_maskz_loadu_epi8(mask, from + 64 * k);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 3; ++c) {
+    const Words low = _mm512_permutex2var_epi8(v[0], _mm512_load_si512(kGather3.first[c]), v[1]);
+    StoreBytes(to[c], _mm512_permutex2var_epi8(low, _mm512_load_si512(kGather3.second[c]), v[2]));
+  }
 }
-template <int bits>
-Words ShiftRightWords(Words v) {
-  return _mm512_srli_epi16(v, bits);
+inline Words ReverseBytes(Words v) {
+  return _mm512_permutexvar_epi8(_mm512_load_si512(kGather3.reverse), v);
 }
-// The upper 16 bits of products without signs.
-inline Words MulHighWords(Words a, Words b) { return _mm512_mulhi_epu16(a, b); }
-inline Words SetWords(int v) { return _mm512_set1_epi16(static_cast<int16_t>(v)); }
 
-// Bytes and words at even and at odd places.
-inline Words EvenBytes(Words bytes) { return _mm512_and_si512(bytes, SetWords(0xff)); }
-inline Words OddBytes(Words bytes) { return _mm512_srli_epi16(bytes, 8); }
-inline Words InterleaveBytes(Words even, Words odd) {
-  return _mm512_or_si512(even, _mm512_slli_epi16(odd, 8));
+// Signed words of two registers, cut to 0 to 255: in turn, and one after the other.
+inline void StoreInterleavedAsBytes(uint8_t* to, Words even, Words odd) {
+  const Words in_turn =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  StoreBytes(to, _mm512_shuffle_epi8(_mm512_packus_epi16(even, odd), in_turn));
 }
-// Sums of two neighbours, each times its weight of one byte (all_bytes).
-inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
-  return _mm512_maddubs_epi16(bytes, weights);
+inline void StoreInOrderAsBytes(uint8_t* to, Words left, Words right) {
+  const Words in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  StoreBytes(to, _mm512_permutexvar_epi64(in_order, _mm512_packus_epi16(left, right)));
 }
-inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
+// And numbers.
+inline __m128i clamped_bytes(Ints v) { return _mm512_cvtusepi32_epi8(Max(v, Set(0))); }
+inline void StoreInterleavedIntsAsBytes(uint8_t* to, Ints even, Ints odd) {
+  const __m128i a = clamped_bytes(even), b = clamped_bytes(odd);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_unpacklo_epi8(a, b));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16), _mm_unpackhi_epi8(a, b));
+}
+inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), clamped_bytes(left));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16), clamped_bytes(right));
+}
 
-// Words of a and of b in turn,
-inline Words InterleaveLowWords(Words a, Words b) { return _mm512_unpacklo_epi16(a, b); }
-inline Words InterleaveHighWords(Words a, Words b) { return _mm512_unpackhi_epi16(a, b); }
-// their products with other such pairs, added up as numbers of 32 bits,
-inline Words WidenMulPairwiseAdd(Words a, Words b) { return _mm512_madd_epi16(a, b); }
-inline Words SetWordPairs(int first, int second) {
-  return _mm512_set1_epi32(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
+// Words of the odd bytes of one and the even bytes of the other.
+inline Words OddEvenBytes(Words odd, Words even) {
+  return _mm512_ternarylogic_epi32(SetWords(0x00ff), even, odd, 0xca);
 }
-inline Words SetInts(int v) { return _mm512_set1_epi32(v); }
-inline Words AddInts(Words a, Words b) { return _mm512_add_epi32(a, b); }
-// with their signs,
-template <int bits>
-Words ShiftRightInts(Words v) {
-  return _mm512_srai_epi32(v, bits);
+// Two low halves and two high halves, in the order of the bytes that they were made of.
+inline void StoreHalves(uint8_t* to, Words low, Words high) {
+  const Words first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const Words second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  StoreBytes(to, _mm512_permutex2var_epi64(low, first, high));
+  StoreBytes(to + kByteLanes, _mm512_permutex2var_epi64(low, second, high));
 }
-// and words of them again, cut to what these hold.
-inline Words DemoteToWords(Words low, Words high) { return _mm512_packs_epi32(low, high); }
+// Bytes of a row, those before and those after them. Move on by a register at a time: loads that
+// are one byte off cost more than permutations.
+struct ByteNeighbours {
+  explicit ByteNeighbours(const uint8_t* row)
+      : here(LoadBytes(row - kByteLanes)), next(LoadBytes(row)) {
+    alignas(64) uint8_t numbers[64];
+    for (int i = 0; i < 64; ++i) numbers[i] = static_cast<uint8_t>(i + 1);
+    one_on = _mm512_load_si512(numbers);
+    one_back = _mm512_add_epi8(one_on, _mm512_set1_epi8(62));
+  }
+  void move_to(const uint8_t* at) {
+    const Words previous = here;
+    here = next;
+    next = LoadBytes(at + kByteLanes);
+    before = _mm512_permutex2var_epi8(previous, one_back, here);
+    after = _mm512_permutex2var_epi8(here, one_on, next);
+  }
+  Words here, before, after, next, one_on, one_back;
+};
+
+inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
+  return _mm512_dpwssd_epi32(sum, a, b);
+}
 
 // Pixels from places that lanes name, and doubles.
 
@@ -240,19 +273,9 @@ struct Pickers {
   }
   Ints of[4];
 };
-inline Ints TableLookupBytes(Ints pixels, Ints picker) {
-  return _mm512_shuffle_epi8(pixels, picker);
-}
 inline Ints LoadDup128(const uint8_t* from) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
-// Of each group of 16 bytes.
-inline Ints InterleaveLowBytes(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
-inline Ints InterleaveHighBytes(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
-inline Ints InterleaveLowInts(Ints a, Ints b) { return _mm512_unpacklo_epi32(a, b); }
-inline Ints InterleaveHighInts(Ints a, Ints b) { return _mm512_unpackhi_epi32(a, b); }
-inline Ints InterleaveLowPairs(Ints a, Ints b) { return _mm512_unpacklo_epi64(a, b); }
-inline Ints InterleaveHighPairs(Ints a, Ints b) { return _mm512_unpackhi_epi64(a, b); }
 inline Ints transposed_lanes() {
   return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
 }
@@ -269,31 +292,14 @@ inline bool AnyTrue(Mask where) { return where != 0; }
 inline Mask AndNot(Mask a, Mask b) { return _kandn_mask16(a, b); }
 inline bool NoneIsNaN(Floats v) { return _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q) == 0xffff; }
 inline Mask HasNoBits(Ints v, int bits) { return _mm512_testn_epi32_mask(v, Set(bits)); }
-inline Ints NearestInt(Floats v) { return _mm512_cvtps_epi32(v); }
-inline Ints LowBytes(Ints v) { return _mm512_and_si512(v, Set(255)); }
 // The lowest byte of each.
 inline void StoreLowBytes(uint8_t* to, Ints v) { StoreAsBytes(to, v); }
 
-// As many as there are doubles in a register.
-using Doubles = __m512d;
-using Few = __m256i;
-using FewMask = __mmask8;
-constexpr int kDoubles = 8;
-
-inline Doubles Set(double v) { return _mm512_set1_pd(v); }
 inline Few SetFew(int v) { return _mm256_set1_epi32(v); }
 inline Doubles IotaDoubles() { return _mm512_setr_pd(0, 1, 2, 3, 4, 5, 6, 7); }
-inline Doubles Load(const double* from) { return _mm512_loadu_pd(from); }
-inline void Store(double* to, Doubles v) { _mm512_storeu_pd(to, v); }
-inline Doubles Add(Doubles a, Doubles b) { return _mm512_add_pd(a, b); }
-inline Doubles Sub(Doubles a, Doubles b) { return _mm512_sub_pd(a, b); }
-inline Doubles Mul(Doubles a, Doubles b) { return _mm512_mul_pd(a, b); }
-inline Doubles Div(Doubles a, Doubles b) { return _mm512_div_pd(a, b); }
 inline Doubles Floor(Doubles v) {
   return _mm512_roundscale_pd(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
-inline Few TruncToInts(Doubles v) { return _mm512_cvttpd_epi32(v); }
-inline Doubles ToDoubles(Few v) { return _mm512_cvtepi32_pd(v); }
 inline Floats ToFloats(Doubles low, Doubles high) {
   return _mm512_castpd_ps(
       _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(low))),
@@ -325,7 +331,6 @@ inline void StoreLowBytes(uint8_t* to, Few v) {
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm256_cvtepi32_epi8(v));
 }
 
-using FewFloats = __m256;
 inline Few LoadBytesAsFew(const uint8_t* from) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 }
@@ -338,8 +343,6 @@ inline FewFloats IfThenElse(FewMask where, FewFloats a, FewFloats otherwise) {
   return _mm256_mask_mov_ps(otherwise, where, a);
 }
 inline FewFloats ToFloats(Few v) { return _mm256_cvtepi32_ps(v); }
-inline FewFloats ToFloats(Doubles v) { return _mm512_cvtpd_ps(v); }
-inline Doubles ToDoubles(FewFloats v) { return _mm512_cvtps_pd(v); }
 inline Doubles Trunc(Doubles v) {
   return _mm512_roundscale_pd(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }

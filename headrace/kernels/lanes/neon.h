@@ -113,6 +113,24 @@ inline void StoreTruncated(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtq_s32_f
 // Rounded to the nearest, then clamped.
 inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtnq_s32_f32(v)); }
 
+// 16 bytes as numbers, and the upper bytes of 16 numbers.
+inline void LoadSixteen(const uint8_t* from, Ints (&v)[4]) {
+  const uint8x16_t bytes = vld1q_u8(from);
+  const uint16x8_t low = vmovl_u8(vget_low_u8(bytes)), high = vmovl_high_u8(bytes);
+  v[0] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low)));
+  v[1] = vreinterpretq_s32_u32(vmovl_high_u16(low));
+  v[2] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high)));
+  v[3] = vreinterpretq_s32_u32(vmovl_high_u16(high));
+}
+inline void StoreSixteenUpperBytes(uint8_t* to, const Ints (&v)[4]) {
+  const auto upper = [](Ints two_bytes) {
+    return vshrn_n_u32(vreinterpretq_u32_s32(two_bytes), 16);
+  };
+  const uint16x8_t low = vcombine_u16(upper(v[0]), upper(v[1]));
+  const uint16x8_t high = vcombine_u16(upper(v[2]), upper(v[3]));
+  vst1q_u8(to, vcombine_u8(vshrn_n_u16(low, 8), vshrn_n_u16(high, 8)));
+}
+
 // Both halves of the products without signs.
 struct WideProduct {
   Ints high, low;
@@ -166,6 +184,18 @@ inline Words MaxBytes(Words a, Words b) { return vmaxq_u8(a, b); }
 // Of words, cut to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(signed_of(low)), signed_of(high)));
+}
+
+// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
+// the level can load a part of a register (kLoadsPart) only those that are left.
+constexpr bool kLoadsPart = false;
+inline void DeinterleaveBytes3(const uint8_t* from, int, uint8_t* const to[3]) {
+  const uint8x16x3_t three = vld3q_u8(from);
+  for (int c = 0; c < 3; ++c) StoreBytes(to[c], three.val[c]);
+}
+inline Words ReverseBytes(Words v) {
+  const uint8x16_t halves = vrev64q_u8(v);
+  return vextq_u8(halves, halves, 8);
 }
 
 inline Words AddWords(Words a, Words b) {

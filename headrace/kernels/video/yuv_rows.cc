@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Note [Two columns to a sample of chroma]
+// Luma at even and at odd columns are words of two registers, and what chroma adds is one for both:
+// so no chroma sample is repeated, and its products are computed once for two pixels.
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/video/yuv_rows.h"
 
 #include <algorithm>
@@ -7,10 +13,12 @@
 #include <cmath>
 #include <cstddef>
 
-#include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/video/yuv_rows_levels.h"
-
 namespace headrace {
+namespace {
+constexpr int kDeepShift = 21;  // of DeepYuvCoefficients
+}
+
+namespace scalar {
 namespace {
 
 uint8_t clamped(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
@@ -48,13 +56,17 @@ void convert_deep(const uint16_t* const yuv[3], int count, const DeepYuvCoeffici
   }
 }
 
-constexpr YuvKernels kScalar{convert<2>, convert<1>, convert_deep<2>, convert_deep<1>};
+}  // namespace
+}  // namespace scalar
+}  // namespace headrace
 
-const YuvKernels& kernels() {
-  static const ByLevel<const YuvKernels*> by_level{&kScalar, yuv_kernels_avx2(),
-                                                   yuv_kernels_avx512()};
-  return *by_level.in_force();
-}
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/video/yuv_rows.cc"
+#include "headrace/kernels/each_level.h"
+
+namespace headrace {
+namespace {
 
 // Shares of red and blue in luma, as the standards give them: H.273, table 4.
 struct LumaShares {
@@ -110,12 +122,13 @@ DeepYuvCoefficients deep_yuv_coefficients(YuvMatrix matrix, bool full_range, int
 
 void rgb_from_yuv_row(const uint8_t* const yuv[3], bool halved, int count,
                       const YuvCoefficients& by, uint8_t* const rgb[3]) {
-  (halved ? kernels().halved : kernels().whole)(yuv, count, by, rgb);
+  (halved ? HEADRACE_BY_LEVEL(convert<2>) : HEADRACE_BY_LEVEL(convert<1>))(yuv, count, by, rgb);
 }
 
 void rgb_from_deep_yuv_row(const uint16_t* const yuv[3], bool halved, int count,
                            const DeepYuvCoefficients& by, uint8_t* const rgb[3]) {
-  (halved ? kernels().deep_halved : kernels().deep_whole)(yuv, count, by, rgb);
+  (halved ? HEADRACE_BY_LEVEL(convert_deep<2>) : HEADRACE_BY_LEVEL(convert_deep<1>))(yuv, count, by,
+                                                                                     rgb);
 }
 
 void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out) {
@@ -126,3 +139,138 @@ void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out) 
 }
 
 }  // namespace headrace
+
+#else  // at each level
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+// The coefficients of 8-bit samples, in all lanes.
+struct Coefficients {
+  explicit Coefficients(const YuvCoefficients& by)
+      : luma(SetWords(by.luma)),
+        offset(SetWords(by.offset)),
+        red_v(SetWords(by.red_v)),
+        green_u(SetWords(by.green_u)),
+        green_v(SetWords(by.green_v)),
+        blue_u(SetWords(by.blue_u)) {}
+  Words luma_of(Words eightfold) const {
+    return MulHighSignedWords(SubWords(eightfold, offset), luma);
+  }
+
+  Words luma, offset, red_v, green_u, green_v, blue_u;
+};
+
+inline Words eightfold(const uint8_t* row) { return ShiftLeftWords<3>(LoadBytesAsWords(row)); }
+
+// What a register of chroma's words adds to red, green and blue.
+struct Added {
+  Added(const uint8_t* u_row, const uint8_t* v_row, const Coefficients& by) {
+    const Words u = SubWords(eightfold(u_row), SetWords(1024)),
+                v = SubWords(eightfold(v_row), SetWords(1024));
+    of[0] = MulHighSignedWords(v, by.red_v);
+    of[1] = AddWords(MulHighSignedWords(u, by.green_u), MulHighSignedWords(v, by.green_v));
+    of[2] = MulHighSignedWords(u, by.blue_u);
+  }
+
+  Words of[3];
+};
+
+template <int columns>
+void convert(const uint8_t* const yuv[3], int count, const YuvCoefficients& coefficients,
+             uint8_t* const rgb[3]) {
+  constexpr int kWords = kByteLanes / 2;
+  const Coefficients by(coefficients);
+  for (int i = 0; i < count; i += kByteLanes) {
+    if constexpr (columns == 2) {
+      const Added added(yuv[1] + i / 2, yuv[2] + i / 2, by);
+      const Words luma = LoadBytes(yuv[0] + i), mask = SetWords(0xff << 3);
+      const Words even = by.luma_of(And(ShiftLeftWords<3>(luma), mask));
+      const Words odd = by.luma_of(And(ShiftRightWords<5>(luma), mask));
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        StoreInterleavedAsBytes(rgb[c] + i, AddWords(even, added.of[c]),
+                                AddWords(odd, added.of[c]));
+      }
+    } else {
+      const Added first(yuv[1] + i, yuv[2] + i, by);
+      const Added second(yuv[1] + i + kWords, yuv[2] + i + kWords, by);
+      const Words left = by.luma_of(eightfold(yuv[0] + i));
+      const Words right = by.luma_of(eightfold(yuv[0] + i + kWords));
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        StoreInOrderAsBytes(rgb[c] + i, AddWords(left, first.of[c]), AddWords(right, second.of[c]));
+      }
+    }
+  }
+}
+
+// The coefficients of wider samples.
+struct DeepCoefficients {
+  explicit DeepCoefficients(const DeepYuvCoefficients& by)
+      : luma(Set(by.luma)),
+        luma_offset(Set(by.luma_offset)),
+        chroma_offset(Set(by.chroma_offset)),
+        red_v(Set(by.red_v)),
+        green_u(Set(by.green_u)),
+        green_v(Set(by.green_v)),
+        blue_u(Set(by.blue_u)) {}
+  // With the half that rounding takes.
+  Ints luma_of(Ints samples) const {
+    return Add(Mul(Sub(samples, luma_offset), luma), Set(1 << (kDeepShift - 1)));
+  }
+
+  Ints luma, luma_offset, chroma_offset, red_v, green_u, green_v, blue_u;
+};
+
+struct DeepAdded {
+  DeepAdded(const uint16_t* u_row, const uint16_t* v_row, const DeepCoefficients& by) {
+    const Ints u = Sub(LoadWordsAsInts(u_row), by.chroma_offset),
+               v = Sub(LoadWordsAsInts(v_row), by.chroma_offset);
+    of[0] = Mul(v, by.red_v);
+    of[1] = Add(Mul(u, by.green_u), Mul(v, by.green_v));
+    of[2] = Mul(u, by.blue_u);
+  }
+
+  Ints of[3];
+};
+
+inline Ints rounded(Ints luma, Ints chroma) {
+  return ShiftRightSigned<kDeepShift>(Add(luma, chroma));
+}
+
+template <int columns>
+void convert_deep(const uint16_t* const yuv[3], int count, const DeepYuvCoefficients& coefficients,
+                  uint8_t* const rgb[3]) {
+  const DeepCoefficients by(coefficients);
+  for (int i = 0; i < count; i += 2 * kLanes) {
+    if constexpr (columns == 2) {
+      const DeepAdded added(yuv[1] + i / 2, yuv[2] + i / 2, by);
+      const Ints luma = Load(reinterpret_cast<const int32_t*>(yuv[0] + i));
+      const Ints even = by.luma_of(And(luma, Set(0xffff)));
+      const Ints odd = by.luma_of(ShiftRight<16>(luma));
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        StoreInterleavedIntsAsBytes(rgb[c] + i, rounded(even, added.of[c]),
+                                    rounded(odd, added.of[c]));
+      }
+    } else {
+      const DeepAdded first(yuv[1] + i, yuv[2] + i, by);
+      const DeepAdded second(yuv[1] + i + kLanes, yuv[2] + i + kLanes, by);
+      const Ints left = by.luma_of(LoadWordsAsInts(yuv[0] + i));
+      const Ints right = by.luma_of(LoadWordsAsInts(yuv[0] + i + kLanes));
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        StoreInOrderIntsAsBytes(rgb[c] + i, rounded(left, first.of[c]),
+                                rounded(right, second.of[c]));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

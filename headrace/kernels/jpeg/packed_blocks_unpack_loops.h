@@ -2,10 +2,6 @@
 // Bits of a packed row -> planes. Included by each level's file between its target pragmas, after
 // all other includes, so that every level compiles functions of its own; `Bits` is the level's way
 // to spread bits over a mask. Internal to kernels/.
-#pragma once
-
-#include "headrace/kernels/jpeg/packed_blocks_inline.h"
-#include "headrace/kernels/jpeg/packed_blocks_levels.h"
 
 namespace headrace {
 namespace {

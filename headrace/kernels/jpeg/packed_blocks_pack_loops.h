@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients -> bits of a packed row: the other direction of packed_blocks_unpack.h, and included
-// like that; `Bits` is the level's way to gather the bits of a mask and to take words apart.
-#pragma once
-
-#include "headrace/kernels/jpeg/packed_blocks_levels.h"
+// Coefficients -> bits of a packed row: the other direction of packed_blocks_unpack_loops.h, and
+// included like that; `Bits` is the level's way to gather the bits of a mask and to take words
+// apart.
 
 namespace headrace {
 namespace {
@@ -68,7 +66,7 @@ struct DraftQuad {
   bool dense = false;  // Note [Levels of a quad]
 };
 
-// Bits that the longest looks of packed_blocks_unpack.h need.
+// Bits that the longest looks of packed_blocks_unpack_loops.h need.
 template <class Bits>
 inline bool is_dense(const DraftBlock& b) {
   int count[9] = {};  // of coefficients that have at least so many bits

@@ -4,10 +4,6 @@
 //
 // A level's idct_core_*.h includes this inside its target region and after its passes, which are
 // overloads for its `Blocks` and their `Rows` between the passes.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
 
 namespace headrace {
 namespace {

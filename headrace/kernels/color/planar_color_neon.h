@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planar colour with NEON. Twin: the loops of planar_color.cc. Eight pixels of YCbCr take 19
-// instructions between loads and stores; libjpeg-turbo's, which computes green in 32 bits, as many.
-#include "headrace/kernels/color/planar_color_levels.h"
-
-#if defined(__aarch64__)
-
+// Planar colour with NEON. Its scalar reference and the other levels: planar_color.cc. Eight pixels
+// of YCbCr take 19 instructions between loads and stores; libjpeg-turbo's, which computes green in
+// 32 bits, as many.
 #include <arm_neon.h>
 
-namespace headrace {
+namespace headrace::neon {
 namespace {
 
 struct Rgb {
@@ -60,18 +57,5 @@ void gray_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-constexpr ColorKernels kKernels{rgb_from_ycc, gray_from_rgb};
-
 }  // namespace
-
-const ColorKernels* color_kernels_neon() { return &kKernels; }
-
-}  // namespace headrace
-
-#else
-
-namespace headrace {
-const ColorKernels* color_kernels_neon() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::neon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for planar_color.cc, and constants of exact arithmetic in 16
-// bits. Internal to kernels/.
+// Constants of exact arithmetic with YCbCr and grey in 16 bits, for planar_color.cc and for kernels
+// on GPUs. Internal to kernels/.
 //
 // Note [YCbCr in 16 bits]
 // libjpeg adds to Y, with u = Cb - 128 and v = Cr - 128, rounded as (x + 2^15) >> 16:
@@ -12,14 +12,7 @@
 // h = 44 u + 91 v and l = 13 u + 105 v, so green is (((2^14 - l) >> 8) - h) >> 7, exactly.
 #pragma once
 
-#include <cstdint>
-
 namespace headrace {
-
-struct ColorKernels {
-  void (*rgb_from_ycc)(const uint8_t* const ycc[3], int count, uint8_t* const rgb[3]);
-  void (*gray_from_rgb)(const uint8_t* const rgb[3], int count, uint8_t* gray);
-};
 
 // Weights of a byte pair (Cb, Cr) as the multiply-add of bytes takes them.
 constexpr short byte_pair(int first, int second) { return static_cast<short>(first | second << 8); }
@@ -32,10 +25,5 @@ constexpr short kGreenRound = 1 << 14;
 
 // Weights of grey in 2^-16; green's does not fit 16 bits and is halved.
 constexpr int kGrayRed = 19595, kGrayHalfGreen = 19235, kGrayBlue = 7471, kGrayRound = 0x8000;
-
-// Null where the architecture has no such level.
-const ColorKernels* color_kernels_avx2();
-const ColorKernels* color_kernels_avx512();
-const ColorKernels* color_kernels_neon();
 
 }  // namespace headrace

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upsampling with NEON. Twin: the loops of upsample.cc. For h2v2 libjpeg-turbo weighs each column
-// of two samples three times, for the two neighbours' sake; here once, and neighbours come from
-// registers: 26 instructions for 32 samples.
-#include "headrace/kernels/jpeg/upsample_levels.h"
-
-#if defined(__aarch64__)
-
+// Upsampling with NEON. Its scalar reference and the other levels: upsample.cc. For h2v2
+// libjpeg-turbo weighs each column of two samples three times, for the two neighbours' sake; here
+// once, and neighbours come from registers: 26 instructions for 32 samples.
 #include <arm_neon.h>
 
-namespace headrace {
+namespace headrace::neon {
 namespace {
 
 void h2v1(const uint8_t* in, int count, uint8_t* out) {
@@ -64,18 +60,5 @@ void h1v2(const uint8_t* near, const uint8_t* far, int bias, int count, uint8_t*
   }
 }
 
-constexpr UpsampleKernels kKernels{h2v1, h2v2, h1v2};
-
 }  // namespace
-
-const UpsampleKernels* upsample_kernels_neon() { return &kKernels; }
-
-}  // namespace headrace
-
-#else
-
-namespace headrace {
-const UpsampleKernels* upsample_kernels_neon() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::neon
