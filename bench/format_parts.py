@@ -35,7 +35,7 @@ def raw_rates(
     path: Path, program: Path, record_bytes: int, threads: int, batch_size: int, rounds: int
 ) -> dict[str, Any]:
     """Records per second as `headrace bench --preset raw` reads them, and of plain pread."""
-    from headrace.cli.raw import RawReader
+    from headrace.insight.measure.stored import RawReader
 
     import headrace
 

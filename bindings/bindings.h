@@ -42,7 +42,7 @@ void bind_python_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_prefetcher(nb::module_& module);
-void bind_record_stream(nb::module_& module);
+void bind_stored_batches(nb::module_& module);
 void bind_interleaving(nb::module_& module);
 void bind_tools(nb::module_& module);
 void bind_gil_share(nb::module_& module);

@@ -43,7 +43,7 @@ NB_MODULE(_core, module) {
   bind_sampling(module);
   bind_loader(module);
   bind_prefetcher(module);
-  bind_record_stream(module);
+  bind_stored_batches(module);
   bind_interleaving(module);
   bind_tools(module);
   bind_gil_share(module);

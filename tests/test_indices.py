@@ -168,15 +168,17 @@ def test_an_order_of_indices_that_the_source_has_not_is_refused(tmp_path: Path) 
             _core.subset(hr.open(folder(tmp_path)).engine, [index])
 
 
-def test_fields_and_orders_of_record_streams(tmp_path: Path) -> None:
+def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:
     engine = hr.open(folder(tmp_path)).engine
+    reader = _core.StoredReader(engine)
     for index in (*FAR, 4):
         with pytest.raises(IndexError):
-            _core.RecordStream(engine, np.array([index]), 1, 1, 1)
-    stream = _core.RecordStream(engine, np.arange(4), 2, 1, 1)
-    stream.start()
-    batch = stream.next()
-    assert batch is not None and batch.values(0)
+            reader.read(np.array([index]))
+    batch = reader.read(np.arange(2))
+    first = [bytes(np.asarray(view)) for view in batch.views(0)]
+    others = reader.read(np.arange(2, 4))  # in memory of its own while the first is held
+    assert [bytes(np.asarray(view)) for view in batch.views(0)] == first
+    assert len(others) == len(batch) == 2 and batch.values(0)
     for field in (*FAR, len(engine.schema)):
         for call in (batch.values, batch.views):
             with pytest.raises((IndexError, TypeError)):
@@ -205,7 +207,6 @@ SWEPT = {
     "Loader": {"batch(epoch)", "batch(index)", "indices(epoch)", "indices(index)"}
     | {"set_epoch(epoch)"},
     "StoredBatch": {"values(field)", "views(field)"},
-    "RecordStream": {"__init__(batch_size)", "__init__(threads)", "__init__(depth)"},
     "DeferredPicture": {f"crop({name})" for name in ("x", "y", "width", "height")}
     | {f"pad({name})" for name in ("left", "top", "right", "bottom")}
     | {f"resize({name})" for name in ("width", "height")},

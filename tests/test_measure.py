@@ -28,6 +28,7 @@ from headrace.insight.measure.process_sampler import (
     vitals,
 )
 from headrace.insight.measure.processes import Processes
+from headrace.insight.measure.stored import RawReader
 from processes import printed_at_each_simd_level
 
 import headrace as hr
@@ -224,6 +225,21 @@ def test_the_doctors_report_has_the_pulse() -> None:
     assert value["gil_share"] is None or value["gil_share"] + value["gil_error"] > 0.5
     assert value["memory"] and all(size > 0 for _, size in value["memory"])
     assert "CPU " in str(report) and "for 1,000 records" in str(report)
+
+
+@pytest.mark.parametrize("threads, batch_size", [(1, 1), (3, 7), (2, 100)])
+def test_stored_records_come_in_their_order_whatever_the_threads(
+    threads: int, batch_size: int
+) -> None:
+    source = hr.open([{"x": number} for number in range(50)])
+    order = np.random.default_rng(0).permutation(50)
+    reader = RawReader(source, batch_size, threads, order)
+    for _ in range(2):  # epochs
+        assert [value for (column,) in reader for value in column] == order.tolist()
+        next(iter(reader))  # one that is left early
+    reader.close()
+    with pytest.raises(ValueError, match="closed"):
+        next(iter(reader))
 
 
 # Files that are missing or not as expected.

@@ -28,7 +28,7 @@ def make_batches(job):
         ).numpy()
         return lambda: (len(images) for images, _ in loader)
 
-    from headrace.cli.raw import RawReader
+    from headrace.insight.measure.stored import RawReader
 
     order = None if job.order == "file" else np.random.default_rng(0).permutation(len(source))
     reader = RawReader(source, job.batch_size, job.threads, order)

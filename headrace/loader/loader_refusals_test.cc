@@ -17,7 +17,6 @@
 #include "headrace/base/allocations_test_hook.h"
 #include "headrace/executor/executor_test_ops.h"
 #include "headrace/executor/reading/read_ahead.h"
-#include "headrace/executor/record_stream.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/loader/loader_test_numbers.h"
 #include "headrace/sources/columns/columns.h"
@@ -348,21 +347,6 @@ TEST(RefusedReadAhead, AReadOfAFarStorageIsNeverLost) {
       }
     });
   }
-}
-
-TEST(RefusedStream, ARefusedAllocationEndsTheEpochWithAnError) {
-  const auto source = std::make_shared<Numbers>(60);
-  std::vector<int64_t> order(60);
-  for (int64_t i = 0; i < 60; ++i) order[size_t(i)] = i;
-  refuse_each_allocation(0, [&] {
-    try {
-      RecordStream stream(source, order, 8, 2, 4);
-      stream.start();
-      while (stream.next()) {
-      }
-    } catch (const std::bad_alloc&) {
-    }
-  });
 }
 
 // A thread that the pool has stays for the next loader, so each attempt begins without any.

@@ -132,7 +132,7 @@ def make_loader(
         source = headrace.subset(source, np.tile(indices, repeat))
     if preset == "raw":
         from headrace import _core
-        from headrace.cli.raw import RawReader
+        from headrace.insight.measure.stored import RawReader
 
         threads = keywords["threads"] or _core.allowed_cores()
         return RawReader(source, keywords["batch_size"], threads), len(source)

@@ -19,6 +19,7 @@ from headrace import _core, transforms
 from headrace.errors import Error
 from headrace.insight.measure.file_reads import DEPTHS, Reads
 from headrace.insight.measure.loop import WINDOWS, Timed, time_loop
+from headrace.insight.measure.stored import read_ahead
 from headrace.insight.model.case import Stage
 from headrace.insight.probes.seeking import seek_share
 from headrace.loader import Loader
@@ -26,6 +27,7 @@ from headrace.pipeline import Pipeline
 
 _NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise
 _READ = 16  # records that are read at least
+_TOGETHER = 4  # records that a thread reads before it comes back to Python
 _DECODE = ("entropy", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
 _FEATURES = "extracting features"  # of sounds: what the engine counts as transform
@@ -238,9 +240,7 @@ def _stream(source: Any, order: Any, threads: int, seconds: float) -> tuple[floa
 def _read_some(source: Any, numbers: Any, threads: int) -> tuple[float, float, float]:
     """Wall and CPU seconds, and bytes, of reading some records."""
     start, cpu, size = time.perf_counter(), time.process_time(), 0
-    stream = _core.RecordStream(source.engine, numbers, 1, threads, 2 * threads)
-    stream.start()
-    while (batch := stream.next()) is not None:
+    for batch in read_ahead(_core.StoredReader(source.engine), numbers, _TOGETHER, threads):
         for field in range(len(source.schema)):
             size += sum(_size(value) for value in batch.views(field))
     return time.perf_counter() - start, time.process_time() - cpu, size

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading without decoding: what `headrace bench --preset raw` measures.
+"""Reading without decoding: how fast a source is by itself; `headrace bench --preset raw`.
 
-It looks like a loader to the benchmark, and has the engine read records as they are stored. A value
-becomes an object of Python's only when somebody looks at it.
+Records are read as they are stored. A value becomes an object of Python's only when it is looked
+at.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, overload
 
+import numpy as np
+
 from headrace import _core
-from headrace.counters import STAGES
 
 READ_AHEAD = 2  # batches in flight for each thread
 
@@ -36,10 +39,6 @@ class RawColumn(Sequence[Any]):
     def __getitem__(self, at: int | slice) -> Any:
         return self._batch.values(self._field)[at]
 
-    def views(self) -> list[Any]:
-        """The bytes of the values where the engine read them to; valid for as long as held."""
-        return self._batch.views(self._field)
-
 
 class RawReader:
     """Batches of stored values; each is a tuple with a column for each field.
@@ -50,25 +49,20 @@ class RawReader:
     def __init__(
         self, source: Any, batch_size: int, threads: int, order: Any | None = None
     ) -> None:
-        import numpy as np
-
         self.batch_size = batch_size
         self._threads = threads
         self._fields = range(len(source.schema))
-        numbers = np.arange(len(source)) if order is None else np.asarray(order, np.int64)
-        self._stream: _core.RecordStream | None = _core.RecordStream(
-            source.engine, numbers, batch_size, threads, READ_AHEAD * threads
-        )
+        self._order = np.arange(len(source)) if order is None else np.asarray(order, np.int64)
+        self._reader: _core.StoredReader | None = _core.StoredReader(source.engine)
         self._read_seconds = self._wait_seconds = 0.0
 
     def __iter__(self) -> Iterator[tuple[RawColumn, ...]]:
-        stream = self._stream
-        if stream is None:
+        if self._reader is None:
             raise ValueError("this reader is closed")
-        stream.start()
+        batches = read_ahead(self._reader, self._order, self.batch_size, self._threads)
         while True:
             start = time.perf_counter()
-            batch = stream.next()
+            batch = next(batches, None)
             self._wait_seconds += time.perf_counter() - start
             if batch is None:
                 return
@@ -76,8 +70,27 @@ class RawReader:
             yield tuple(RawColumn(batch, field) for field in self._fields)
 
     def stats(self) -> dict[str, Any]:
+        stages = dict.fromkeys(("entropy", "transform", "resample", "store", "python"), 0.0)
         times = {"read": self._read_seconds, "wait": self._wait_seconds}
-        return {"threads": self._threads, "stages": {**dict.fromkeys(STAGES, 0.0), **times}}
+        return {"threads": self._threads, "stages": {**stages, **times}}
 
     def close(self) -> None:
-        self._stream = None
+        self._reader = None
+
+
+def read_ahead(
+    reader: _core.StoredReader, order: Any, batch_size: int, threads: int
+) -> Iterator[_core.StoredBatch]:
+    """The records of an order in batches, which threads read ahead."""
+    ahead: deque[Future[_core.StoredBatch]] = deque()
+    with ThreadPoolExecutor(threads, "headrace-reader") as pool:
+        try:
+            for begin in range(0, len(order), batch_size):
+                ahead.append(pool.submit(reader.read, order[begin : begin + batch_size]))
+                if len(ahead) >= READ_AHEAD * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for one in ahead:
+                one.cancel()
