@@ -99,7 +99,8 @@ def _numpy_offset() -> int | None:
     """Of whether there is a second normal number; it follows. None also where the words of a
     MT19937 do not lie where it says."""
     generator = np.random.RandomState(5)
-    name, words, index = generator.get_state()[:3]
+    state: Any = generator.get_state()
+    name, words, index = state[:3]
     address = generator._bit_generator.ctypes.state_address
     if ctypes.string_at(address, _BYTES) != words.tobytes() + struct.pack("i", index):
         return None
