@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/later_storage.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -8,7 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/storage/delayed_calls.h"
 #include "headrace/storage/staged_reads.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -90,6 +93,30 @@ struct LaterStorage::Flight {
 
   void land(Result<void> result) { headrace::land(read, std::move(result)); }
 };
+
+void LaterStorage::call_later(double seconds, std::function<void()> call) {
+  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be under way
+  calls.at(now() + seconds, std::move(call));
+}
+
+std::span<uint8_t> LaterStorage::room_for(const Request& request, uint64_t file_bytes,
+                                          Answer& answer) {
+  answer.size = file_bytes;
+  if (!request.sized) {
+    if (file_bytes > request.max_bytes) return {};
+    try {
+      request.bytes.resize(file_bytes);
+    } catch (const std::bad_alloc&) {
+      answer.failure =
+          too_large_error(request.piece.path, file_bytes, "more than the memory is left");
+      return {};
+    }
+  }
+  const uint64_t offset = request.piece.offset + request.begin;
+  if (offset >= file_bytes) return {};
+  return {request.bytes.data() + request.begin,
+          std::min(file_bytes - offset, request.bytes.size() - request.begin)};
+}
 
 void LaterStorage::submit(std::vector<LaterRead> reads) const {
   for (LaterRead& read : reads) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,11 @@ class LaterStorage : public Storage {
   // Sends it; all that it refers to lives until `answer` was called, once, from any thread. Where
   // it throws, `answer` is not called.
   virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
-  virtual void call_later(double seconds, std::function<void()> call) const = 0;
+  // Where the next bytes of the answer go, of a file of this size: a whole file's memory is made
+  // first. Empty where no byte is missing, or `answer` says what is wrong.
+  static std::span<uint8_t> room_for(const Request& request, uint64_t file_bytes, Answer& answer);
+  // On one thread that all storages share, which must not be kept waiting.
+  static void call_later(double seconds, std::function<void()> call);
 
  private:
   struct Flight;

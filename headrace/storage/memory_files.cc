@@ -155,27 +155,18 @@ class MemoryFiles final : public LaterStorage {
  protected:
   void ask(const Request& request, std::function<void(Answer)> answer) const override;
 
-  void call_later(double seconds, std::function<void()> call) const override {
-    calls().at(now() + seconds, std::move(call));
-  }
-
  private:
-  static DelayedCalls& calls() {
-    static DelayedCalls* const all = new DelayedCalls;  // as the volumes
-    return *all;
-  }
-
   void wait_for(State& volume) const {
-    double due = 0;
+    double seconds = 0;
     {
       MutexLock lock(volume.mutex);
-      if (volume.behavior.latency_seconds <= 0) return;
-      due = now() + volume.behavior.latency_seconds;
+      seconds = volume.behavior.latency_seconds;
+      if (seconds <= 0) return;
     }
     Mutex mutex;
     Condition changed;
     bool passed = false;
-    calls().at(due, [&] {
+    call_later(seconds, [&] {
       MutexLock lock(mutex);
       passed = true;
       changed.notify_all();
@@ -220,7 +211,7 @@ void MemoryFiles::ask(const Request& request, std::function<void(Answer)> answer
     volume->most_under_way = std::max(volume->most_under_way, ++volume->under_way);
     due = volume->due(now(), sent, fault.extra_seconds);
   }
-  calls().at(due, [volume, request, rest, fault, answer = std::move(answer)] {
+  call_later(due - now(), [volume, request, rest, fault, answer = std::move(answer)] {
     Answer out;
     try {
       out = answer_to(request, *volume, rest, fault);
@@ -260,20 +251,10 @@ MemoryFiles::Answer MemoryFiles::answer_to(const Request& request, State& volume
     out.failure = changed_error(request.piece.path, *known, file.identity);
     return out;
   }
-  out.size = file.identity.size;
-  if (!request.sized) {
-    if (out.size > request.max_bytes) return out;
-    try {
-      request.bytes.resize(out.size);
-    } catch (const std::bad_alloc&) {
-      out.failure = too_large_error(request.piece.path, out.size, "more than the memory is left");
-      return out;
-    }
-  }
+  const std::span<uint8_t> room = room_for(request, file.identity.size, out);
+  out.got = std::min<size_t>(room.size(), fault.most);
   const uint64_t offset = request.piece.offset + request.begin;
-  if (offset >= out.size) return out;
-  out.got = std::min({out.size - offset, request.bytes.size() - request.begin, fault.most});
-  std::memcpy(request.bytes.data() + request.begin, file.bytes->data() + offset, out.got);
+  if (out.got > 0) std::memcpy(room.data(), file.bytes->data() + offset, out.got);
   return out;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are what they are called: template://abc holds "abc".
-#include <algorithm>
+// Files that are what they are called, a moment later: template://abc holds "abc".
 #include <cerrno>
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/storage/storage.h"
+#include "headrace/storage/later_storage.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -15,50 +14,37 @@ std::string_view content_of(std::string_view path) {
   return path.substr(scheme_of(path).size() + 3);
 }
 
-class TemplateFile final : public OpenFile {
- public:
-  explicit TemplateFile(std::string path) : path_(std::move(path)) {}
-  uint64_t size() const override { return content_of(path_).size(); }
-  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
-    if (offset > size() || size() - offset < out.size()) {
-      return ended_early_error(path_, offset + out.size(), size());
-    }
-    std::memcpy(out.data(), content_of(path_).data() + offset, out.size());
-    return {};
-  }
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (std::span<uint8_t> part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
-    return {};
-  }
-  Result<FileIdentity> identity() const override { return FileIdentity{.size = size()}; }
+// What is never replaced needs no more; of others a hash of the ETag, as the inode.
+FileIdentity identity_of_path(std::string_view path) { return {.size = content_of(path).size()}; }
 
- private:
-  const std::string path_;
-};
-
-class TemplateStorage final : public Storage {
+class TemplateStorage final : public LaterStorage {
  public:
   Result<PathStatus> look_at(const std::string& path) const override {
-    return PathStatus{.kind = PathKind::kFile, .identity = {.size = content_of(path).size()}};
+    return PathStatus{.kind = PathKind::kFile, .identity = identity_of_path(path)};
   }
   Result<PathStatus> list(const std::string& path, const EachEntry&) const override {
     return storage_error(ENOTDIR, "list", path);
   }
-  Result<std::unique_ptr<OpenFile>> open(const std::string& path,
-                                         const FileIdentity*) const override {
-    return std::unique_ptr<OpenFile>(std::make_unique<TemplateFile>(path));
+
+ protected:
+  void ask(const Request& request, std::function<void(Answer)> answer) const override {
+    call_later(0.001, [request, answer = std::move(answer)] { answer(answer_to(request)); });
   }
-  Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits&) const override {
-    out.resize(content_of(path).size());
-    return TemplateFile(path).read(0, {out.data(), out.size()});
-  }
-  Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const override {
-    const size_t count = std::min(out.size(), content_of(path).size());
-    std::memcpy(out.data(), content_of(path).data(), count);
-    return count;
+
+ private:
+  static Answer answer_to(const Request& request) {
+    Answer out;
+    const FileIdentity now = identity_of_path(request.piece.path);
+    if (request.piece.known && *request.piece.known != now) {
+      out.failure = changed_error(request.piece.path, *request.piece.known, now);
+      return out;
+    }
+    const std::string_view content = content_of(request.piece.path);
+    const std::span<uint8_t> room = room_for(request, content.size(), out);
+    out.got = room.size();  // as many as came: the rest is asked for
+    if (room.empty()) return out;
+    std::memcpy(room.data(), content.data() + request.piece.offset + request.begin, room.size());
+    return out;
   }
 };
 
@@ -66,8 +52,8 @@ const StorageRecord kTemplateStorage{.name = "template",
                                      .doc = "Files that are what they are called.",
                                      .example = "template://abc",
                                      .storage = []() -> const Storage& {
-                                       static const TemplateStorage storage;
-                                       return storage;
+                                       static const auto* const storage = new TemplateStorage;
+                                       return *storage;  // never destroyed: reads may be under way
                                      }};
 const Register<StorageRecord> registered_template_storage(kTemplateStorage);
 
