@@ -21,6 +21,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/pages.h"
 #include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
+#include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/device.h"
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/mix_rows.h"

@@ -71,7 +71,7 @@ struct Exported {
 };
 
 bool is_on_cuda(const Array& array) {
-  return array.device && array.device->device().kind() == DeviceKind::kCuda;
+  return array.device && array.device->device().backend() == "cuda";
 }
 
 DLDevice place_of(const Array& array) {

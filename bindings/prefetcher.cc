@@ -15,7 +15,8 @@
 #include "bindings/counters.h"
 #include "bindings/loader_handle.h"
 #include "headrace/base/clock.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/cuda/cuda_devices.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/loader/loader_feed.h"
 
@@ -241,9 +242,8 @@ void bind_prefetcher(nb::module_& module) {
   using NoGil = nb::call_guard<ReleasedGil>;
   nb::class_<DeviceHandle>(module, "Device", "Where batches go.")
       .def_prop_ro("name", [](const DeviceHandle& self) { return self.device->name(); })
-      .def_prop_ro("is_host", [](const DeviceHandle& self) {
-        return self.device->kind() == DeviceKind::kHost;
-      });
+      .def_prop_ro("is_host",
+                   [](const DeviceHandle& self) { return self.device->backend() == "cpu"; });
   module.def(
       "open_device", [](std::string_view name) { return DeviceHandle{open_device(name)}; },
       nb::arg("name"), NoGil(),

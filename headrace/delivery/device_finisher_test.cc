@@ -9,8 +9,9 @@
 #include <cstring>
 #include <random>
 
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/cuda/cuda_devices.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/finish/unfinished_pictures.h"
 

@@ -12,8 +12,8 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/pages.h"
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace {
 namespace {
@@ -79,9 +79,9 @@ struct Trainer {
     for (size_t i = 0; i < batch.tensors.size(); ++i) {
       batch.tensors[i].lease->use_on(kStream);
       const void* memory = batch.tensors[i].view.data;
-      stream->run([this, memory, expected,
-                   i](void*) { wrong += !equals(memory, expected->tensors[i].view); },
-                  i == 0 ? cost : 0);
+      stream->run(
+          [this, memory, expected, i] { wrong += !equals(memory, expected->tensors[i].view); },
+          i == 0 ? cost : 0);
     }
     ++steps;
   }
@@ -139,7 +139,7 @@ int64_t wrong_by_the_usual_recipe(bool waits_for_the_side_stream) {
     void* target = memory[number % 2].get();
     side->copy(target, staging.data(), view.dense_bytes());
     if (waits_for_the_side_stream) main->wait(side->record());
-    main->run([&wrong, target, batch](void*) { wrong += !equals(target, batch->tensors[0].view); });
+    main->run([&wrong, target, batch] { wrong += !equals(target, batch->tensors[0].view); });
   }
   main->synchronize();
   side->synchronize();
@@ -170,7 +170,7 @@ TEST(Prefetcher, CopiesLieUnderTheSteps) {
   StreamPtr stream = device->foreign_stream(0);
   while (auto batch = prefetcher.next()) {
     batch->tensors[0].lease->use_on(0);
-    stream->run([](void*) {}, 5);
+    stream->run([] {}, 5);
   }
   stream->synchronize();
   std::vector<SimulatedWork> copies, steps;

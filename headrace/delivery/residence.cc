@@ -275,7 +275,7 @@ size_t Residence::bytes() const {
 void Residence::make_set() {
   const std::shared_ptr<const ResidentSource> made = source_;
   const Source& source = made ? static_cast<const Source&>(*made) : *asked_.source;
-  if (asked_.device && asked_.device->kind() != DeviceKind::kHost) {
+  if (asked_.device && asked_.device->backend() != "cpu") {
     std::shared_ptr<ResidentSet> set = set_on_device(source);
     MutexLock lock(mutex_);
     set_ = std::move(set);

@@ -9,7 +9,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/delivery/resident_test_data.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace {
 namespace {

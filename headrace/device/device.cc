@@ -3,10 +3,11 @@
 
 #include <charconv>
 #include <map>
+#include <string>
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/device/host_device.h"
+#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
@@ -29,27 +30,15 @@ const ErrorCode kNoSuchDevice{
     "for. The message says what it found: no driver, one that is too old, fewer devices, or a "
     "build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
 
-// "cuda" -> 0, "cuda:1" -> 1, anything else -> -1.
-int cuda_index(std::string_view name) {
-  if (name == "cuda") return 0;
-  if (!name.starts_with("cuda:")) return -1;
-  name.remove_prefix(5);
+// "cuda" -> 0, "cuda:1" -> 1; -1 where it is no name of the backend's.
+int index_of(std::string_view name, const DeviceBackend& backend) {
+  if (name == backend.name) return 0;
+  if (!backend.numbered || !name.starts_with(backend.name)) return -1;
+  name.remove_prefix(backend.name.size());
   int index = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-  return error == std::errc() && end == name.data() + name.size() ? index : -1;
-}
-
-DevicePtr open_cuda(int index) {
-  const CudaDevices found = cuda_devices();
-  if (index < found.count) return open_cuda_device(index);
-  if (found.count > 0) {
-    raise(kNoSuchDevice,
-          "cuda:" + std::to_string(index) + ": there are " + std::to_string(found.count) +
-              " CUDA devices, cuda:0 to cuda:" + std::to_string(found.count - 1),
-          "see CUDA_VISIBLE_DEVICES");
-  }
-  raise(kNoSuchDevice, "cuda:" + std::to_string(index) + ": " + found.why_none,
-        "use device=\"cpu\", or look at what nvidia-smi says");
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + 1, last, index);
+  return name[0] == ':' && error == std::errc() && end == last ? index : -1;
 }
 
 }  // namespace
@@ -63,27 +52,22 @@ void wait_until_done(const Event& event) noexcept {
   }
 }
 
-std::string reason_of_driver(int driver, int runtime) {
-  const auto text = [](int version) {
-    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  };
-  if (driver == 0) return "there is no NVIDIA driver (libcuda.so.1)";
-  return "the driver is too old (it has CUDA " + text(driver) + ", " + text(runtime) +
-         " is needed)";
+void throw_no_device(const std::string& what, const std::string& hint) {
+  raise(kNoSuchDevice, what, hint);
 }
 
 DevicePtr open_device(std::string_view name) {
-  if (name == "cpu") return host_device();
-  const int index = cuda_index(name);
-  if (index < 0) {
-    raise(kNoSuchName, "\"" + std::string(name) + "\"", "\"cpu\", \"cuda\" or \"cuda:1\"");
-  }
   static Mutex mutex;
-  static auto& opened = *new std::map<int, DevicePtr>;  // never destroyed: the driver goes first
-  MutexLock lock(mutex);
-  DevicePtr& device = opened[index];
-  if (!device) device = open_cuda(index);
-  return device;
+  static auto& opened = *new std::map<std::string, DevicePtr>;  // never destroyed: drivers go first
+  for (const DeviceBackend* backend : Registry<DeviceBackend>::all()) {
+    const int index = index_of(name, *backend);
+    if (index < 0) continue;
+    MutexLock lock(mutex);
+    DevicePtr& device = opened[std::string(backend->name) + ":" + std::to_string(index)];
+    if (!device) device = backend->open(index);
+    return device;
+  }
+  raise(kNoSuchName, "\"" + std::string(name) + "\"", "\"cpu\", \"cuda\" or \"cuda:1\"");
 }
 
 }  // namespace headrace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device as the engine sees it: memory, streams of work, and events that mark places in them.
 //
-// Three kinds: a CUDA device (cuda_device.cc), the host itself, where work is done as it is queued
-// (host_device.cc), and a simulated one, whose work is done as late and as much out of order as the
-// rules allow (simulated_device.h). What is proven on the simulated one holds on a real one.
+// A backend is a folder: cuda/, host/ (the host itself, where work is done as it is queued) and
+// simulated/, whose work is done as late and as much out of order as the rules allow. What is
+// proven on the simulated one holds on a real one. Backends whose devices have names register a
+// DeviceBackend. What only one of them has (a CUDA stream) is asked for in its folder.
 //
 // Work queued in one stream runs in order; work of two streams at any time, but for events: what a
 // stream queues after wait(event) begins when everything before the event is done. Nothing here
@@ -38,9 +39,9 @@ class Stream {
   // Queues a copy between the host and the device, or within one of them. REQUIRES: neither range
   // is reused before an event after it is done.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
-  // Queues a function. On a CUDA device it is called at once, with the stream, and queues kernels
-  // there; elsewhere it runs in its turn, with null. `cost` is for simulated clocks.
-  virtual void run(std::function<void(void* cuda_stream)> work, double cost = 0) = 0;
+  // Queues a function, which runs in its turn; one that queues work of the device itself (kernels)
+  // is called at once, on the device. `cost` is for simulated clocks.
+  virtual void run(std::function<void()> work, double cost = 0) = 0;
   virtual EventPtr record() = 0;
   virtual void wait(const EventPtr& event) = 0;
   virtual void synchronize() = 0;
@@ -49,12 +50,10 @@ class Stream {
 };
 using StreamPtr = std::shared_ptr<Stream>;
 
-enum class DeviceKind { kHost, kCuda, kSimulated };
-
 class Device {
  public:
   virtual ~Device() = default;
-  virtual DeviceKind kind() const = 0;
+  virtual std::string_view backend() const = 0;  // "cuda", "cpu"; its folder's
   virtual int index() const = 0;
   virtual std::string name() const = 0;  // "cuda:0", "cpu"
 
@@ -76,6 +75,14 @@ class Device {
 };
 using DevicePtr = std::shared_ptr<Device>;
 
+struct DeviceBackend {
+  std::string_view name;  // of its devices: "cuda", which is the first, and "cuda:1"
+  std::string_view doc;
+  bool numbered;  // whether there can be several
+  // Throws Exception HR0882 where there is no such device.
+  DevicePtr (*open)(int index);
+};
+
 // "cpu", "cuda" (the first), "cuda:1". The same object for the same name. Throws Exception HR0881
 // where the name makes no sense, HR0882 where there is no such device, with what is there.
 DevicePtr open_device(std::string_view name);
@@ -83,15 +90,7 @@ DevicePtr open_device(std::string_view name);
 // Throws Exception HR0883: a device that has failed, and mostly does nothing any more.
 [[noreturn]] void throw_device_failed(const std::string& what);
 
-// CUDA devices that can be used, and where there are none, why: "the driver is too old (12.2; 13.0
-// is needed)". Defined by cuda_device.cc or no_cuda.cc.
-struct CudaDevices {
-  int count = 0;
-  std::string why_none;
-};
-CudaDevices cuda_devices();
-// The same in words, from CUDA's version numbers (12020); no driver: 0.
-std::string reason_of_driver(int driver, int runtime);
-DevicePtr open_cuda_device(int index);
+// Throws Exception HR0882: there is no such device.
+[[noreturn]] void throw_no_device(const std::string& what, const std::string& hint);
 
 }  // namespace headrace

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "headrace/base/allocations_test_hook.h"
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/coded_rows_test_files.h"
 

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/finish/coded_rows_test_files.h"
 
 namespace headrace::coded_rows_test {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "headrace/base/error.h"
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 // A GPU, as far as the choice looks at it.
 class Gpu final : public Device {
  public:
-  DeviceKind kind() const override { return DeviceKind::kCuda; }
+  std::string_view backend() const override { return "cuda"; }
   int index() const override { return 0; }
   std::string name() const override { return "cuda:0"; }
   std::shared_ptr<void> allocate(size_t) override { return nullptr; }

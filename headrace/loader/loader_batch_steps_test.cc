@@ -2,7 +2,7 @@
 // Steps on rows of the filled slot: which rows meet is a function of seed, epoch and position.
 #include <gtest/gtest.h>
 
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_scopes_test_ops.h"
 

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_test_jpegs.h"
 
@@ -52,7 +52,7 @@ struct Delivery {
       image.lease->use_on(0);
       const Bytes& wanted = expected[size_t(taken)];
       ASSERT_EQ(image.view.dense_bytes(), wanted.size());
-      stream->run([this, data = image.view.data, &wanted](void*) {
+      stream->run([this, data = image.view.data, &wanted] {
         wrong += std::memcmp(data, wanted.data(), wanted.size()) != 0;
       });
       received = static_cast<FedBatch*>(batch->rest.get())->state;

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "headrace/device/host_device.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/host/host_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_test_jpegs.h"
 
@@ -69,7 +69,7 @@ struct DividedDelivery {
         image.lease->use_on(0);
         const size_t bytes = image.view.dense_bytes();
         ASSERT_LE(at + bytes, wanted.size());
-        streams[part]->run([this, data = image.view.data, its = wanted.data() + at, bytes](void*) {
+        streams[part]->run([this, data = image.view.data, its = wanted.data() + at, bytes] {
           wrong += bytes > 0 && std::memcmp(data, its, bytes) != 0;
         });
         at += bytes;

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_test_numbers.h"
 
 namespace headrace {

@@ -8,7 +8,8 @@
 #include <random>
 #include <string>
 
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/cuda/cuda_devices.h"
+#include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 
 namespace headrace {
@@ -122,7 +123,7 @@ struct Delivery {
       const DeviceTensor& image = batch->tensors[0];
       image.lease->use_on(0);
       const Bytes& wanted = expected[size_t(taken)];
-      stream->run([this, data = image.view.data, &wanted](void*) {
+      stream->run([this, data = image.view.data, &wanted] {
         wrong += std::memcmp(data, wanted.data(), wanted.size()) != 0;
       });
       received = static_cast<FedBatch*>(batch->rest.get())->state;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/device.h"
 #include "headrace/kernels/batch/launch.h"
 

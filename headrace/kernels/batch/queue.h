@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "headrace/device/device.h"
+#include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/kernels/batch/launch.h"
 
 namespace headrace {
@@ -14,8 +14,9 @@ namespace headrace {
 // CUDA refuses it.
 template <class Kernel>
 void queue(Stream& stream, const Kernel& kernel) {
-  stream.run([kernel](void* cuda_stream) {
-    const Target target = cuda_stream ? Target::stream(cuda_stream) : Target::host();
+  void* const cuda_stream = cuda_stream_of(stream);
+  const Target target = cuda_stream ? Target::stream(cuda_stream) : Target::host();
+  stream.run([kernel, target] {
     if (Result<void> done = run(kernel, target); !done) throw Exception(std::move(done.error()));
   });
 }

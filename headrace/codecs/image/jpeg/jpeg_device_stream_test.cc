@@ -9,7 +9,8 @@
 
 #include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/cuda/cuda_devices.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace::jpeg_test {
 namespace {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host as a device: work is done as it is queued, so every event is done.
-#include "headrace/device/host_device.h"
+#include "headrace/device/host/host_device.h"
 
 #include <cstring>
 #include <new>
 
 #include "headrace/base/available_memory.h"
 #include "headrace/base/pages.h"
+#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
@@ -22,7 +23,7 @@ class HostStream final : public Stream {
   void copy(void* to, const void* from, size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
-  void run(std::function<void(void*)> work, double) override { work(nullptr); }
+  void run(std::function<void()> work, double) override { work(); }
   EventPtr record() override { return std::make_shared<DoneEvent>(); }
   void wait(const EventPtr& event) override { event->wait_on_host(); }
   void synchronize() override {}
@@ -31,7 +32,7 @@ class HostStream final : public Stream {
 
 class HostDevice final : public Device {
  public:
-  DeviceKind kind() const override { return DeviceKind::kHost; }
+  std::string_view backend() const override { return "cpu"; }
   int index() const override { return 0; }
   std::string name() const override { return "cpu"; }
   std::shared_ptr<void> allocate(size_t bytes) override {
@@ -44,6 +45,12 @@ class HostDevice final : public Device {
   StreamPtr make_stream() override { return std::make_shared<HostStream>(); }
   StreamPtr foreign_stream(uintptr_t) override { return make_stream(); }
 };
+
+const DeviceBackend kHost{
+    .name = "cpu", .doc = "The host itself.", .numbered = false, .open = [](int) {
+      return host_device();
+    }};
+const Register<DeviceBackend> registered_host(kHost);
 
 }  // namespace
 

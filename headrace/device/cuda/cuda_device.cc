@@ -4,7 +4,7 @@
 // theirs too.
 #include <cuda_runtime_api.h>
 
-#include "headrace/device/device.h"
+#include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/out_of_memory.h"
 
 namespace headrace {
@@ -78,9 +78,9 @@ class CudaStream final : public Stream {
     OnDevice on(device_);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device_, "cudaMemcpyAsync");
   }
-  void run(std::function<void(void*)> work, double) override {
+  void run(std::function<void()> work, double) override {
     OnDevice on(device_);
-    work(stream_);
+    work();
   }
   EventPtr record() override { return std::make_shared<CudaEvent>(device_, stream_); }
   void wait(const EventPtr& event) override {
@@ -94,6 +94,7 @@ class CudaStream final : public Stream {
     check(cudaStreamSynchronize(stream_), device_, "cudaStreamSynchronize");
   }
   uintptr_t handle() const override { return reinterpret_cast<uintptr_t>(stream_); }
+  cudaStream_t stream() const { return stream_; }
 
  private:
   int device_;
@@ -104,7 +105,7 @@ class CudaStream final : public Stream {
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : index_(index) {}
-  DeviceKind kind() const override { return DeviceKind::kCuda; }
+  std::string_view backend() const override { return "cuda"; }
   int index() const override { return index_; }
   std::string name() const override { return "cuda:" + std::to_string(index_); }
 
@@ -181,5 +182,10 @@ CudaDevices cuda_devices() {
 }
 
 DevicePtr open_cuda_device(int index) { return std::make_shared<CudaDevice>(index); }
+
+void* cuda_stream_of(const Stream& stream) {
+  const auto* const known = dynamic_cast<const CudaStream*>(&stream);
+  return known ? known->stream() : nullptr;
+}
 
 }  // namespace headrace

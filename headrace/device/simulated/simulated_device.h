@@ -38,7 +38,7 @@ class SimulatedDevice final : public Device {
                            bool pins = true);
   ~SimulatedDevice() override;
 
-  DeviceKind kind() const override { return DeviceKind::kSimulated; }
+  std::string_view backend() const override { return "simulated"; }
   int index() const override { return 0; }
   std::string name() const override { return "simulated"; }
   std::shared_ptr<void> allocate(size_t bytes) override;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated device keeps the rules of real ones, and no more than these.
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "headrace/base/error.h"
-#include "headrace/device/host_device.h"
+#include "headrace/device/cuda/cuda_devices.h"
+#include "headrace/device/host/host_device.h"
 
 namespace headrace {
 namespace {
@@ -18,8 +19,8 @@ TEST(SimulatedDevice, AStreamKeepsItsOrder) {
     StreamPtr one = device.make_stream(), two = device.make_stream();
     std::vector<int> first, second;
     for (int i = 0; i < 20; ++i) {
-      one->run([&first, i](void*) { first.push_back(i); });
-      two->run([&second, i](void*) { second.push_back(i); });
+      one->run([&first, i] { first.push_back(i); });
+      two->run([&second, i] { second.push_back(i); });
     }
     one->synchronize();
     two->synchronize();
@@ -36,11 +37,11 @@ TEST(SimulatedDevice, StreamsRunInAnyOrderButForEvents) {
     SimulatedDevice device(seed);
     StreamPtr one = device.make_stream(), two = device.make_stream();
     bool done = false, seen = false, seen_behind_event = false;
-    one->run([&](void*) { done = true; });
+    one->run([&] { done = true; });
     EventPtr event = one->record();
-    two->run([&](void*) { seen = done; });
+    two->run([&] { seen = done; });
     two->wait(event);
-    two->run([&](void*) { seen_behind_event = done; });
+    two->run([&] { seen_behind_event = done; });
     two->synchronize();
     early += !seen;
     EXPECT_TRUE(seen_behind_event);
@@ -55,9 +56,9 @@ TEST(SimulatedDevice, TheClockAddsCostsAlongWhatIsWaitedFor) {
   StreamPtr one = device.make_stream(), two = device.make_stream();
   std::vector<uint8_t> from(5000), to(5000);
   one->copy(to.data(), from.data(), 5000);  // 5 s
-  two->run([](void*) {}, 2);
+  two->run([] {}, 2);
   two->wait(one->record());
-  two->run([](void*) {}, 3);
+  two->run([] {}, 3);
   two->synchronize();
   const std::vector<SimulatedWork> done = device.timeline();
   ASSERT_EQ(done.size(), 3u);
@@ -75,7 +76,7 @@ TEST(SimulatedDevice, MemoryThatIsGivenBackIsSpoilt) {
   StreamPtr other = device.make_stream();
   EventPtr never_before;
   stream->wait(never_before = other->record());
-  stream->run([&](void*) { read = bytes[100]; });
+  stream->run([&] { read = bytes[100]; });
   memory.reset();
   stream->synchronize();
   EXPECT_TRUE(read == 0 || read == 0xDD);

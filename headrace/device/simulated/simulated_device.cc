@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/device/simulated_device.h"
+#include "headrace/device/simulated/simulated_device.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ struct Queued {
   void* to = nullptr;
   const void* from = nullptr;
   size_t bytes = 0;
-  std::function<void(void*)> work = {};
+  std::function<void()> work = {};
   double cost = 0;
   std::shared_ptr<Marked> mark = {};  // shared: with the event
 };
@@ -96,7 +96,7 @@ struct SimulatedDevice::State {
         timeline.push_back({SimulatedWork::Kind::kCopy, number, begin, lane.time});
         break;
       case Queued::Kind::kRun:
-        head.work(nullptr);
+        head.work();
         lane.time += head.cost;
         timeline.push_back({SimulatedWork::Kind::kRun, number, begin, lane.time});
         break;
@@ -170,7 +170,7 @@ class SimulatedStream final : public Stream {
     MutexLock lock(device_->mutex);
     device_->queue(number_, {.kind = Queued::Kind::kCopy, .to = to, .from = from, .bytes = bytes});
   }
-  void run(std::function<void(void*)> work, double cost) override {
+  void run(std::function<void()> work, double cost) override {
     MutexLock lock(device_->mutex);
     device_->queue(number_, {.kind = Queued::Kind::kRun, .work = std::move(work), .cost = cost});
   }

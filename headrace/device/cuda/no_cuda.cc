@@ -2,12 +2,14 @@
 // Stands in for cuda_device.cc where Headrace is built without CUDA.
 #include <cstdlib>
 
-#include "headrace/device/device.h"
+#include "headrace/device/cuda/cuda_devices.h"
 
 namespace headrace {
 
 CudaDevices cuda_devices() { return {0, "this Headrace was built without CUDA"}; }
 
 DevicePtr open_cuda_device(int) { std::abort(); }  // there is none to be asked for
+
+void* cuda_stream_of(const Stream&) { return nullptr; }
 
 }  // namespace headrace
