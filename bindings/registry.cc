@@ -8,10 +8,8 @@
 
 #include "bindings/bindings.h"
 #include "bindings/python_step.h"
-#include "headrace/codecs/audio/audio_codec.h"
-#include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
-#include "headrace/codecs/video/video_file.h"
+#include "headrace/fields/media.h"
 #include "headrace/formats/format.h"
 #include "headrace/ops/doc_text.h"
 #include "headrace/ops/op.h"
@@ -66,28 +64,38 @@ nb::dict formats() {
   return out;
 }
 
-template <class Codec>
-nb::dict codecs_of_kind() {
+nb::dict describe_format(const MediaFormat& format) {
+  nb::dict entry;
+  entry["name"] = format.name;
+  entry["doc"] = format.doc;
+  if (!format.oracle.empty()) entry["oracle"] = format.oracle;
+  entry["suffixes"] = format.suffixes;
+  return entry;
+}
+
+nb::dict media() {
   nb::dict out;
-  for (const Codec* codec : Registry<Codec>::all()) {
-    nb::dict entry;
-    entry["name"] = codec->name;
-    entry["doc"] = codec->doc;
-    if constexpr (requires { codec->oracle; }) entry["oracle"] = codec->oracle;
-    entry["suffixes"] = codec->suffixes;
-    out[nb::cast(codec->name)] = entry;
+  for (const MediaRecord* media : all_media()) {
+    nb::dict entry, formats;
+    for (const MediaFormat& format : media->formats())
+      formats[nb::cast(format.name)] = describe_format(format);
+    entry["noun"] = media->noun;
+    entry["formats"] = formats;
+    out[nb::cast(media->name)] = entry;
   }
   return out;
 }
 
 // Debian's package of the library that a codec opens, and what is wrong with it here.
 nb::tuple codec_library(const std::string& name) {
-  const CodecRecord* picture = Registry<CodecRecord>::find(name);
-  const AudioCodecRecord* sound = Registry<AudioCodecRecord>::find(name);
-  const auto opened = picture ? picture->library : sound ? sound->library : nullptr;
-  if (!opened) return nb::make_tuple("", "");
-  const RunTimeLibrary& library = opened();
-  return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what);
+  for (const MediaRecord* media : all_media()) {
+    for (const MediaFormat& format : media->formats()) {
+      if (format.name != name || !format.library) continue;
+      const RunTimeLibrary& library = format.library();
+      return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what);
+    }
+  }
+  return nb::make_tuple("", "");
 }
 
 void check_arguments(const std::string& name, const NamedValues& arguments) {
@@ -215,12 +223,8 @@ void bind_registry(nb::module_& module) {
              "All operators by name, with their parameters.");
   module.def("formats", &formats, nb::sig(signature("formats").c_str()),
              "All formats of sources by name, with their parameters.");
-  module.def("codecs", &codecs_of_kind<CodecRecord>, nb::sig(signature("codecs").c_str()),
-             "All codecs of pictures by name.");
-  module.def("audio_codecs", &codecs_of_kind<AudioCodecRecord>,
-             nb::sig(signature("audio_codecs").c_str()), "All codecs of sounds by name.");
-  module.def("video_containers", &codecs_of_kind<VideoContainer>,
-             nb::sig(signature("video_containers").c_str()), "All containers of videos by name.");
+  module.def("media", &media, nb::sig(signature("media").c_str()),
+             "Kinds of files that are decoded, by name: the noun, and its formats by name.");
   module.def("codec_library", &codec_library, nb::arg("name"),
              nb::sig("def codec_library(name: str) -> tuple[str, str]"),
              "Debian's package of the library that a codec opens when it is first used, and why it "

@@ -7,8 +7,8 @@
 
 #include "bindings/bindings.h"
 #include "headrace/codecs/audio/sound.h"
-#include "headrace/codecs/video/video_file.h"
 #include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -25,6 +25,12 @@ SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle pro
   const Progress report = progress_from(progress);
   ReleasedGil no_gil;
   return {open_source(path, given, report)};
+}
+
+const MediaRecord& media_of_kind(std::string_view kind) {
+  const MediaRecord* const media = media_of(kind_from_name(kind));
+  if (!media) throw nb::value_error((std::string(kind) + " has no files").c_str());
+  return *media;
 }
 
 int64_t checked_record(const SourceHandle& self, int64_t index) {
@@ -109,35 +115,20 @@ nb::tuple audio_header(const nb::bytes& encoded) {
 
 // Why no pixels, or samples, can come out of it, as far as its header tells: "HR0340 ..."; empty
 // where they can.
-std::string picture_error(const nb::bytes& encoded, std::string_view kind) {
+std::string media_error(const nb::bytes& encoded, std::string_view kind) {
   Buffer bytes(encoded.size());
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   ReleasedGil no_gil;
-  if (kind_from_name(kind) == FieldKind::kVideo) {
-    const Result<VideoTrack> track = read_video(bytes.bytes());
-    return track ? "" : std::string(track.error().code->id) + " " + track.error().what;
-  }
-  if (kind_from_name(kind) == FieldKind::kAudio) {
-    AudioDecoders decoders;
-    const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-    return sound ? "" : std::string(sound.error().code->id) + " " + sound.error().what;
-  }
   Renderer renderer;
-  const Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
-  return picture ? "" : std::string(picture.error().code->id) + " " + picture.error().what;
+  const Result<void> good = media_of_kind(kind).check(bytes.bytes(), renderer);
+  return good ? "" : std::string(good.error().code->id) + " " + good.error().what;
 }
 
 // Of the codec that reads it: "png"; empty where none does.
-std::string picture_suffix(const nb::bytes& first_bytes, std::string_view kind) {
+std::string media_suffix(const nb::bytes& first_bytes, std::string_view kind) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(first_bytes.c_str());
-  const auto first_of = [](const auto* found) {
-    const bool any = found && !found->suffixes.empty();
-    return any ? std::string(found->suffixes.front().substr(1)) : std::string();
-  };
-  const std::span<const uint8_t> read(bytes, first_bytes.size());
-  if (kind_from_name(kind) == FieldKind::kVideo) return first_of(video_container_of(read));
-  const std::string picture = first_of(codec_of(read));
-  return picture.empty() ? first_of(audio_codec_of(read)) : picture;
+  const std::string suffix = suffix_for(media_of_kind(kind), {bytes, first_bytes.size()});
+  return suffix.empty() ? suffix : suffix.substr(1);
 }
 
 Array integer_column(const SourceHandle& self, std::string_view field) {
@@ -211,6 +202,13 @@ void bind_source(nb::module_& module) {
           "shape", [](const Field& self) { return nb::tuple(nb::cast(self.shape)); },
           nb::sig("def shape(self) -> tuple[int, ...]"),
           "Of a record's value, without the batch; -1 where records differ.")
+      .def_prop_ro(
+          "media",
+          [](const Field& self) {
+            const MediaRecord* const media = media_of(self.kind);
+            return media ? media->name : std::string_view();
+          },
+          "What its encoded values are files of, a name of media(); empty where it has none.")
       .def_ro("encoded", &Field::encoded, "Stored as an encoded picture or sound.")
       .def_prop_ro(
           "is_picture", [](const Field& self) { return is_picture(self.kind); },
@@ -296,9 +294,10 @@ void bind_source(nb::module_& module) {
       },
       nb::arg("path"), nb::sig("def shard_files(path: str) -> list[str]"),
       "The files that a pattern means: braces, wildcards.");
-  module.def("picture_error", &picture_error, nb::arg("encoded"), nb::arg("kind") = "image",
-             "Why the header of an encoded picture, or sound, is none; empty where it is one.");
-  module.def("picture_suffix", &picture_suffix, nb::arg("first_bytes"), nb::arg("kind") = "image",
+  module.def(
+      "media_error", &media_error, nb::arg("encoded"), nb::arg("kind"),
+      "Why the header of an encoded picture, sound or video is invalid; empty where it is valid.");
+  module.def("media_suffix", &media_suffix, nb::arg("first_bytes"), nb::arg("kind"),
              "Of a picture, sound or video that a codec of this build reads, \"png\"; else empty.");
   module.def(
       "picture_kinds",

@@ -174,7 +174,7 @@ def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> 
     subprocess.run([sys.executable, tool, tmp_path], check=True, stdout=subprocess.DEVNULL)
     pages = {
         "operators.md": _core.operators(),
-        "formats.md": _core.formats() | _core.codecs(),
+        "formats.md": _core.formats() | _core.media()["image"]["formats"],
         "errors.md": errors.all_codes(),
     }
     for page, records in pages.items():

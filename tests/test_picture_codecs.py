@@ -140,7 +140,7 @@ def test_a_page_that_no_file_has_is_an_error() -> None:
 
 
 def libraries() -> dict[str, str]:
-    found = {name: _core.codec_library(name) for name in _core.codecs()}
+    found = {name: _core.codec_library(name) for name in _core.media()["image"]["formats"]}
     return {name: package for name, (package, _) in found.items() if package}
 
 
@@ -152,7 +152,7 @@ def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) 
     pictures.mkdir()
     for soname in picture_kinds.SONAMES.values():
         (folder / soname).touch()
-    suffix = _core.codecs()[kind]["suffixes"][0]
+    suffix = _core.media()["image"]["formats"][kind]["suffixes"][0]
     (pictures / f"a{suffix}").write_bytes(next((ROOT / "fuzz" / kind).iterdir()).read_bytes())
     code = (
         "import sys, warnings, headrace as hr\n"

@@ -431,7 +431,7 @@ def test_a_column_of_videos_with_sound_is_one_of_videos(tmp_path: Path) -> None:
     import pyarrow.parquet as parquet
 
     data = videos.with_sound(videos.h264(10))
-    assert _core.picture_error(data, "audio") == ""
+    assert _core.media_error(data, "audio") == ""
     parquet.write_table(pyarrow.table({"film": [data]}), tmp_path / "films.parquet")
     assert [field.kind for field in hr.open(tmp_path / "films.parquet").schema] == ["video"]
     kinds = {"film": "audio"}

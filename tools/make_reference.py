@@ -205,10 +205,15 @@ def main(output: Path) -> int:
 
     output = output.resolve()
     output.mkdir(parents=True, exist_ok=True)
+    codecs = {
+        name: record
+        for kind in ("image", "audio")
+        for name, record in _core.media()[kind]["formats"].items()
+    }
     pages = guides(output) | {
         "operators.md": operators_page(_core.operators()),
         "transforms.md": draw_operators.write_pages(output, _core.operators()),
-        "formats.md": formats_page(_core.formats(), {**_core.codecs(), **_core.audio_codecs()}),
+        "formats.md": formats_page(_core.formats(), codecs),
         "samplers.md": samplers_page(_core.samplers()),
         "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),

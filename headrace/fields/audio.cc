@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
 #include "headrace/fields/stored_ranges.h"
 
@@ -57,10 +58,30 @@ const KindRecord kAudio{
         "A sound: an encoded file, or float32 of (channels, frames), full scale at 1. Clips, gains "
         "and resampling are for it.",
     .kind = FieldKind::kAudio,
+    .media = "audio",
     .take = take_audio,
     .by_range = true,
     .begin = begin_audio};
 const Register<KindRecord> registered_audio(kAudio);
+
+const MediaRecord kSounds{.name = "audio",
+                          .kind = FieldKind::kAudio,
+                          .noun = "sound",
+                          .order = 1,
+                          .without_library = "WAV",
+                          .usual = {"flac"},
+                          .formats = registered_formats<AudioCodecRecord>,
+                          .format_of =
+                              [](std::span<const uint8_t> bytes) {
+                                const AudioCodecRecord* const codec = audio_codec_of(bytes);
+                                return codec ? codec->name : std::string_view();
+                              },
+                          .begins = begins_like_sound,
+                          .check = [](const ByteRanges& file, Renderer& renderer) -> Result<void> {
+                            const Result<Sound> sound = open_sound(file, renderer.sounds());
+                            return sound ? Result<void>() : sound.error();
+                          }};
+const Register<MediaRecord> registered_sounds(kSounds);
 
 }  // namespace
 

@@ -34,6 +34,9 @@ struct KindRecord {
   // Of pictures: how encoded ones are decoded, and so how many channels they have.
   ColorMode color = ColorMode::kRGB;
 
+  // What its encoded values are files of, by MediaRecord::name (media.h); empty: it has none.
+  std::string_view media = {};
+
   // Makes the field one of this kind, when the user says that it is; false where its values cannot
   // be.
   bool (*take)(Field& field);

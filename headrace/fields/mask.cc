@@ -15,6 +15,7 @@ const KindRecord kMask{
     .form = ValueForm::kPicture,
     .spatial = true,
     .color = ColorMode::kStored,
+    .media = "image",
     .take = [](Field& field) { return take_picture(field, FieldKind::kMask); },
     .begin = begin_picture,
     .follow = [](const Following& way,

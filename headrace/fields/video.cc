@@ -10,6 +10,7 @@
 #include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/begin.h"
 #include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
 #include "headrace/fields/stored_ranges.h"
 
@@ -76,10 +77,36 @@ const KindRecord kVideo{
         "frames of a record.",
     .kind = FieldKind::kVideo,
     .spatial = true,
+    .media = "video",
     .take = take_video,
     .by_range = true,
     .begin = begin_video};
 const Register<KindRecord> registered_video(kVideo);
+
+const MediaRecord kVideos{.name = "video",
+                          .kind = FieldKind::kVideo,
+                          .noun = "video",
+                          .order = 2,
+                          .without_library = "MP4",
+                          .usual = {"mp4"},
+                          .formats = registered_formats<VideoContainer>,
+                          .format_of =
+                              [](std::span<const uint8_t> bytes) {
+                                const VideoContainer* const container = video_container_of(bytes);
+                                return container ? container->name : std::string_view();
+                              },
+                          .begins = begins_like_video,
+                          .check = [](const ByteRanges& file, Renderer&) -> Result<void> {
+                            const Result<VideoTrack> track = read_video(file);
+                            return track ? Result<void>() : track.error();
+                          },
+                          .index = [](const ByteRanges& file) -> Result<std::vector<uint8_t>> {
+                            const Result<VideoTrack> track = read_video(file);
+                            if (!track) return track.error();
+                            return has_video_index(*track) ? video_index_of(*track)
+                                                           : std::vector<uint8_t>();
+                          }};
+const Register<MediaRecord> registered_videos(kVideos);
 
 }  // namespace
 }  // namespace headrace

@@ -7,9 +7,7 @@
 #include <memory>
 
 #include "headrace/base/parameters.h"
-#include "headrace/codecs/audio/audio_codec.h"
-#include "headrace/codecs/codec.h"
-#include "headrace/codecs/video/video_file.h"
+#include "headrace/fields/media.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
@@ -32,8 +30,6 @@ const ErrorCode kNoPicture{
     "goes nowhere: a mistake in the list or the link, or an attempt to get at a file of this machine.",
     /*of_record=*/true};
 
-constexpr size_t kSignature = 16;
-
 // Where a path leads when all links are followed; empty where it leads nowhere.
 std::string followed(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
@@ -53,11 +49,10 @@ bool is_linked_outside(const std::string& path, const std::string& root) {
 }
 
 bool begins_like_media(const FieldData& field) {
-  std::array<uint8_t, kVideoSignature> first;
+  std::array<uint8_t, kMediaSignature> first;
   std::span<const uint8_t> bytes = field.bytes;
   if (field.file && field.file->read(0, first)) bytes = first;
-  return codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes) ||
-         begins_like_video(bytes);
+  return media_that_begins(bytes) != nullptr;
 }
 
 }  // namespace
@@ -131,7 +126,7 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
   if (!linked && !lies_outside(path, root)) return;
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,
-                     .what = "its first bytes are no picture's, sound's or video's",
+                     .what = "its first bytes are not those of a " + nouns_of_media("or"),
                      .where = {.file = path, .record = record},
                      .note = linked ? "a link leads out of the dataset's folder" : "",
                      .hint = linked ? "remove the link, or copy the file into the folder"

@@ -31,8 +31,8 @@ bool lies_outside(const std::string& path, const std::string& root);
 // How many records of a source are such files.
 int64_t files_outside(const Source& source);
 
-// read_file_field() of a picture, a sound or a video: what lies outside of `root`, by its name or
-// by a link, and does not begin as one of these does is an error of the record, HR0278.
+// read_file_field() of media (fields/media.h): what lies outside of `root`, by its name or
+// by a link, and does not begin as such a file does is an error of the record, HR0278.
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
                         size_t field, size_t buffer, RecordData& out);
 

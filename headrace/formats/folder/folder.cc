@@ -66,28 +66,18 @@ struct Run {
   int64_t label = 0;
 };
 
-FieldKind kind_of(Media media) {
-  return media == Media::kSounds   ? FieldKind::kAudio
-         : media == Media::kVideos ? FieldKind::kVideo
-                                   : FieldKind::kImage;
-}
-
-std::string name_of(Media media) {
-  return media == Media::kSounds ? "sound" : media == Media::kVideos ? "video" : "picture";
-}
-
 // Of a folder of several media, what is said of those that are no records.
 std::string left_out_of(const FolderListing& listing) {
-  const std::string other = listing.media == Media::kSounds ? "video" : "sound or video";
-  const std::string others = listing.media == Media::kSounds ? "videos" : "sounds and videos";
-  return counted(listing.left_out, other, others) + " left out, since there are " +
-         name_of(listing.media) + "s";
+  const auto after = std::ranges::find(all_media(), listing.media) - all_media().begin() + 1;
+  return counted(listing.left_out, nouns_of_media("or", "", size_t(after)),
+                 nouns_of_media("and", "s", size_t(after))) +
+         " left out, since there are " + std::string(listing.media->noun) + "s";
 }
 
 class FolderSource final : public LabeledFiles {
  public:
   FolderSource(std::string root, FolderListing listing, std::vector<Run> runs, ClassList classes)
-      : LabeledFiles(classes.size() > 0, kind_of(listing.media)),
+      : LabeledFiles(classes.size() > 0, listing.media->kind),
         root_(std::move(root)),
         listing_(std::move(listing)),
         runs_(std::move(runs)),
@@ -118,7 +108,8 @@ class FolderSource final : public LabeledFiles {
     std::string out = "folder " + root_ + " (" + counted(size_, "record");
     if (labeled()) out += ", " + counted(classes_.size(), "class", "classes");
     if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
-      out += "; " + counted(beside, name_of(listing_.media)) + " beside the class folders left out";
+      out += "; " + counted(beside, std::string(listing_.media->noun)) +
+             " beside the class folders left out";
     }
     if (listing_.left_out > 0) out += "; " + left_out_of(listing_);
     return out + ")";
@@ -140,10 +131,10 @@ class FolderSource final : public LabeledFiles {
       kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
     }
     if (unread > 0) {
-      const bool sounds = listing_.media == Media::kSounds;
-      out.push_back(kinds + " of " + counted(size_, name_of(listing_.media)) + " in " + root_ +
-                    ": the library that decodes such files is missing here. apt-get install" +
-                    packages + ", or convert them to " + (sounds ? "WAV" : "PNG or JPEG"));
+      out.push_back(
+          kinds + " of " + counted(size_, std::string(listing_.media->noun)) + " in " + root_ +
+          ": the library that decodes such files is missing here. apt-get install" + packages +
+          ", or convert them to " + std::string(listing_.media->without_library));
     }
     return out;
   }
@@ -240,9 +231,10 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   }
   const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
-  for (const Media media : {Media::kSounds, Media::kVideos}) {  // where there is no picture
+  for (const MediaRecord* media : all_media()) {  // of the first that the folder has
     if (listing.names.size() > 0 || listing.others == 0) break;
-    FolderListing found = list_folder(root, progress, check, media);
+    if (media == listing.media) continue;
+    FolderListing found = list_folder(root, progress, check, *media);
     if (found.names.size() > 0) listing = std::move(found);
   }
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
@@ -314,7 +306,7 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
     std::vector<std::string> empty;
     std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
                         std::back_inserter(empty));
-    const std::string own = name_of(listing.media);
+    const std::string own = std::string(listing.media->noun);
     raise(
         kEmptyClasses,
         "no " + own + " in " + quoted_list(empty) + " of " + root +

@@ -8,12 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/codecs/audio/audio_codec.h"
-#include "headrace/codecs/codec.h"
-#include "headrace/codecs/run_time_library.h"
-#include "headrace/codecs/video/video_file.h"
 #include "headrace/formats/folder/unread_names.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
@@ -29,37 +24,6 @@ const ErrorCode kTooManyFolders{
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMostPaths = 256;  // that links make to one folder
-constexpr size_t kLongestSuffix = 8;
-
-// torchvision's IMG_EXTENSIONS, so that a folder's records are the same here and there, and what
-// the codecs of this build add.
-const std::vector<std::string_view>& picture_suffixes() {
-  static const std::vector<std::string_view> suffixes = [] {
-    std::vector<std::string_view> all = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-                                         ".pgm", ".tif",  ".tiff", ".webp"};
-    for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
-      all.insert(all.end(), codec->suffixes.begin(), codec->suffixes.end());
-    }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
-  }();
-  return suffixes;
-}
-
-// Of sounds' codecs, of videos' containers.
-template <class Record>
-const std::vector<std::string_view>& suffixes_of() {
-  static const std::vector<std::string_view> suffixes = [] {
-    std::vector<std::string_view> all;
-    for (const Record* record : Registry<Record>::all()) {
-      all.insert(all.end(), record->suffixes.begin(), record->suffixes.end());
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-  }();
-  return suffixes;
-}
 
 // Folders that file servers and archives add, whose pictures are previews or copies.
 bool is_of_system(std::string_view name) {
@@ -71,9 +35,9 @@ bool is_of_system(std::string_view name) {
 
 class Lister {
  public:
-  Lister(const std::string& root, const Progress& progress, Media media)
+  Lister(const std::string& root, const Progress& progress, const MediaRecord& media)
       : root_(root), progress_(progress) {
-    listing_.media = media;
+    listing_.media = &media;
   }
 
   FolderListing list(const std::function<void(const FolderListing&)>& seen_root) {
@@ -141,7 +105,7 @@ class Lister {
     listed.first = listing_.names.size();
     sorted(files_, [&](std::string_view name) { listing_.names.add(name); });
     const auto pictures = [&](int64_t i) { return listing_.names[listed.first + i]; };
-    if (listing_.media == Media::kPictures)
+    if (listing_.media->kind == FieldKind::kImage)
       count_masks(relative_, files_.size(), pictures, listing_.unread);
     sorted(annotations_, [&](std::string_view name) {
       add_unread(relative_, name, files_.size(), pictures, listing_.unread);
@@ -161,23 +125,22 @@ class Lister {
       files_.add(name);
     } else {
       ++listing_.others;
-      if (file && (has_sound_suffix(name) || has_video_suffix(name))) ++listing_.left_out;
+      if (file && has_media_suffix(name)) ++listing_.left_out;
       if (file && may_be_annotations(name)) annotations_.add(name);
     }
   }
 
   bool is_wanted(std::string_view name) {
-    if (listing_.media == Media::kSounds) return has_sound_suffix(name);
-    if (listing_.media == Media::kVideos) return has_video_suffix(name);
-    return has_picture_suffix(name) || is_picture_inside(name);
+    const auto media = media_by_suffix(name);
+    if (media.empty()) return listing_.media->by_content && is_one_inside(name);
+    return std::ranges::find(media, listing_.media) != media.end();
   }
 
-  bool is_picture_inside(std::string_view name) {
-    if (has_sound_suffix(name) || has_video_suffix(name)) return false;
-    std::array<uint8_t, 16> first{};
+  bool is_one_inside(std::string_view name) {
+    std::array<uint8_t, kMediaSignature> first{};
     const std::string path = joined(path_, name);
     Result<size_t> count = read_prefix(path, first);
-    if (count) return codec_of({first.data(), *count}) != nullptr;
+    if (count) return !listing_.media->format_of({first.data(), *count}).empty();
     if (count.error().code->id != "HR0201") ++listing_.unreadable;  // else gone, a link to nowhere
     return false;
   }
@@ -209,77 +172,28 @@ class Lister {
   std::vector<uint32_t> order_;
 };
 
-std::string suffix_of(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || name.size() - dot > kLongestSuffix) return {};
-  return lower_case(name.substr(dot));
-}
-
 }  // namespace
 
 FolderListing list_folder(const std::string& root, const Progress& progress,
-                          const std::function<void(const FolderListing&)>& seen_root, Media media) {
+                          const std::function<void(const FolderListing&)>& seen_root,
+                          const MediaRecord& media) {
   return Lister(root, progress, media).list(seen_root);
 }
 
-bool has_picture_suffix(std::string_view name) {
-  const auto& suffixes = picture_suffixes();
-  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
-}
-
-bool has_sound_suffix(std::string_view name) {
-  const auto& suffixes = suffixes_of<AudioCodecRecord>();
-  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
-}
-
-bool has_video_suffix(std::string_view name) {
-  const auto& suffixes = suffixes_of<VideoContainer>();
-  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
-}
-
 FieldKind kind_by_suffix(std::string_view name) {
-  if (has_picture_suffix(name)) return FieldKind::kImage;
-  return has_sound_suffix(name)   ? FieldKind::kAudio
-         : has_video_suffix(name) ? FieldKind::kVideo
-                                  : FieldKind::kImage;
+  const auto media = media_by_suffix(name);
+  return media.empty() ? FieldKind::kImage : media.front()->kind;
 }
 
-std::string unread_suffix(std::string_view name) {
-  std::string suffix = suffix_of(name);
-  return missing_package(suffix).empty() ? std::string() : suffix;
-}
-
-namespace {
-
-template <class Codec>
-std::string package_lacking(std::string_view suffix) {
-  for (const Codec* codec : Registry<Codec>::all()) {
-    const auto& read = codec->suffixes;
-    if (!codec->library || std::find(read.begin(), read.end(), suffix) == read.end()) continue;
-    return codec->library().is_open() ? "" : codec->library().package();
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string missing_package(std::string_view suffix) {
-  const std::string package = package_lacking<CodecRecord>(suffix);
-  return package.empty() ? package_lacking<AudioCodecRecord>(suffix) : package;
-}
-
-uint64_t rules_of(Media media) {
+uint64_t rules_of(const MediaRecord& media) {
+  const MediaRecord& first = *all_media().front();
   Fingerprint rules;
-  if (media == Media::kSounds) {
-    rules.add("sounds");
-    for (std::string_view suffix : suffixes_of<AudioCodecRecord>()) rules.add(suffix);
+  if (&media != &first) {
+    rules.add(std::string(media.noun) + "s");
+    for (std::string_view suffix : suffixes_of(media)) rules.add(suffix);
   }
-  if (media == Media::kVideos) {
-    rules.add("videos");
-    for (std::string_view suffix : suffixes_of<VideoContainer>()) rules.add(suffix);
-  }
-  for (std::string_view suffix : picture_suffixes()) rules.add(suffix);
-  for (const CodecRecord* codec : Registry<CodecRecord>::all()) rules.add(codec->name);
+  for (std::string_view suffix : suffixes_of(first)) rules.add(suffix);
+  for (const MediaFormat& format : first.formats()) rules.add(format.name);
   return rules.value();
 }
 

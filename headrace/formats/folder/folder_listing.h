@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pictures below a folder, without a stat for each; or all sounds, or all videos.
+// All pictures below a folder, without a stat for each; or all files of another kind of media.
 //
 // What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
 // whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix; what
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/fields/media.h"
 #include "headrace/sources/name_list.h"
 #include "headrace/sources/source.h"
 
@@ -27,8 +28,6 @@ struct ListedFolder {
   int64_t count = 0;
 };
 
-enum class Media : uint8_t { kPictures, kSounds, kVideos };
-
 // Files that may say something about the records, and are not read as a folder.
 struct UnreadFiles {
   NameList tables;         // paths from the root, its own files first; at most kMostTables of them
@@ -41,12 +40,12 @@ struct UnreadFiles {
 };
 
 struct FolderListing {
-  Media media = Media::kPictures;
+  const MediaRecord* media = all_media().front();
   NameList paths;                     // of the folders, from the root: "", "cat", "cat/small"
   std::vector<ListedFolder> folders;  // as many; the root is the first, parents before children
   NameList names;                     // of the pictures, folder by folder, sorted by bytes in each
   int64_t others = 0;                 // visible files that are none
-  int64_t left_out = 0;               // of these, sounds and videos by their suffixes
+  int64_t left_out = 0;               // of these, other media by their suffixes
   int64_t unreadable = 0;             // of these, whose first bytes could not be looked at
   UnreadFiles unread;                 // of these, and masks among the pictures
 };
@@ -56,25 +55,12 @@ struct FolderListing {
 // HR0408. A file of unknown suffix that cannot be looked into is no picture, and counted.
 FolderListing list_folder(const std::string& root, const Progress& progress,
                           const std::function<void(const FolderListing&)>& seen_root = {},
-                          Media media = Media::kPictures);
+                          const MediaRecord& media = *all_media().front());
 
-// Whether the name ends like a picture's, in upper or lower case.
-bool has_picture_suffix(std::string_view name);
-bool has_sound_suffix(std::string_view name);
-bool has_video_suffix(std::string_view name);
-inline bool has_media_suffix(std::string_view name) {
-  return has_picture_suffix(name) || has_sound_suffix(name) || has_video_suffix(name);
-}
 // What a file of such a name is; an image where its suffix says nothing.
 FieldKind kind_by_suffix(std::string_view name);
 
-// ".webp" of "cat.WebP", where it is a picture's or a sound's suffix and the library that decodes
-// such files is missing; else empty. What is inside may be something else.
-std::string unread_suffix(std::string_view name);
-// Debian's package of that library, by the suffix; empty where none is missing.
-std::string missing_package(std::string_view suffix);
-
 // Changes when the set of suffixes or signatures that make a picture, or the media, does.
-uint64_t rules_of(Media media);
+uint64_t rules_of(const MediaRecord& media);
 
 }  // namespace headrace

@@ -126,7 +126,7 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   file.bytes(kListingMagic);
   file.number(kListingVersion);
   file.number(uint64_t{0});
-  file.number(rules_of(listing.media));
+  file.number(rules_of(*listing.media));
   file.number(uint64_t{root.size()});
   file.bytes(root);
   file.number(listing.others);
@@ -157,10 +157,10 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
   if (!file.good() || sum != checksum(bytes.subspan(kListingChecksumEnd))) return {};
   FolderListing listing;
   const auto rules = file.number<uint64_t>();
-  for (const Media media : {Media::kSounds, Media::kVideos}) {
-    if (rules == rules_of(media)) listing.media = media;
-  }
-  if (rules != rules_of(listing.media)) return {};
+  const auto found = std::ranges::find_if(
+      all_media(), [&](const MediaRecord* media) { return rules == rules_of(*media); });
+  if (found == all_media().end()) return {};
+  listing.media = *found;
   if (file.text(file.number<uint64_t>()) != root) return {};
   listing.others = file.number<int64_t>();
   listing.left_out = file.number<int64_t>();

@@ -77,11 +77,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return out;
 }
 
-std::string field_of(const FolderListing& listing) {
-  return listing.media == Media::kSounds   ? "audio"
-         : listing.media == Media::kVideos ? "video"
-                                           : "image";
-}
+std::string field_of(const FolderListing& listing) { return std::string(listing.media->name); }
 
 std::string call(const std::string& path, const std::string& rest = {}) {
   return "hr.open(\"" + path + "\"" + (rest.empty() ? "" : ", " + rest) + ")";
@@ -173,7 +169,8 @@ std::string how_to_read_per_record(const std::string& root, const FolderListing&
   const std::string& first = listing.unread.first_per_record;
   const std::string path = joined(root, first), folder = parent_path(path);
   const std::string field = field_of(listing);
-  if (has_suffix(first, ".xml") && listing.media == Media::kPictures) return voc_advice(folder);
+  if (has_suffix(first, ".xml") && listing.media->kind == FieldKind::kImage)
+    return voc_advice(folder);
   if (has_suffix(first, ".txt") && is_yolo(head_of(path))) return yolo_advice(folder);
   if (has_suffix(first, ".txt"))
     return "hr.records(" + field + "=[...], text=[...]) with their text";

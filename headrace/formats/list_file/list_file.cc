@@ -204,9 +204,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
     if (has_media_suffix(line->label)) {
       bad_line(file, lines.number,
                "the label \"" + std::string(line->label.substr(0, 80)) + "\" looks like a " +
-                   (has_picture_suffix(line->label) ? "picture"
-                    : has_sound_suffix(line->label) ? "sound"
-                                                    : "video"),
+                   std::string(media_by_suffix(line->label).front()->noun),
                has_media_suffix(line->path) ? std::string(kPairsAdvice)
                                             : "the path comes first, then the label");
     }

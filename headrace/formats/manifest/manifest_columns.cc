@@ -9,7 +9,7 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/fields/media.h"
 #include "headrace/formats/manifest/manifest_numbers.h"
 #include "headrace/sources/wording.h"
 
@@ -64,21 +64,21 @@ class ManifestMaker {
     find_label();
     if (image_ >= 0) add_path(image_, "image", FieldKind::kImage);
     if (label_ >= 0) add_label();
-    const int64_t masks = std::count_if(paths_.begin(), paths_.end(),
-                                        [&](int64_t i) { return i != image_ && is_mask(i); });
+    const std::vector<int64_t> images = columns_of(*media_of(FieldKind::kImage));
+    const int64_t masks =
+        std::ranges::count_if(images, [&](int64_t i) { return i != image_ && is_mask(i); });
     for (const int64_t i : chosen()) {
       if (i == image_ || i == label_) continue;
       const std::string name = word_from(table_.columns[i].name);
-      if (std::find(sounds_.begin(), sounds_.end(), i) != sounds_.end()) {
-        add_path(i, sounds_.size() == 1 ? "audio" : name, FieldKind::kAudio);
-      } else if (std::find(videos_.begin(), videos_.end(), i) != videos_.end()) {
-        add_path(i, videos_.size() == 1 ? "video" : name, FieldKind::kVideo);
-      } else if (std::find(paths_.begin(), paths_.end(), i) != paths_.end()) {
-        const bool mask = is_mask(i);
-        add_path(i, mask && masks == 1 ? "mask" : name,
-                 mask ? FieldKind::kMask : FieldKind::kImage);
-      } else {
+      const MediaRecord* const media = media_[i];
+      if (!media) {
         add_values(table_.columns[i], name);
+      } else if (media->kind == FieldKind::kImage) {
+        const bool mask = is_mask(i);
+        add_path(i, mask && masks == 1 ? "mask" : name, mask ? FieldKind::kMask : media->kind);
+      } else {
+        const bool only = columns_of(*media).size() == 1;
+        add_path(i, only ? std::string(media->name) : name, media->kind);
       }
     }
     check_names();
@@ -104,8 +104,9 @@ class ManifestMaker {
   std::vector<int64_t> chosen() const {
     std::vector<int64_t> out;
     if (options_.fields) {
-      for (const std::vector<int64_t>* media : {&sounds_, &videos_}) {
-        if (media->size() == 1) out.push_back(media->front());
+      for (const MediaRecord* media : all_media()) {
+        const std::vector<int64_t> columns = columns_of(*media);
+        if (media->kind != FieldKind::kImage && columns.size() == 1) out.push_back(columns[0]);
       }
       for (const std::string& name : *options_.fields) {
         const int64_t column = find(name, "fields=");
@@ -117,31 +118,37 @@ class ManifestMaker {
     return out;
   }
 
+  std::vector<int64_t> columns_of(const MediaRecord& media) const {
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < media_.size(); ++i) {
+      if (media_[i] == &media) out.push_back(static_cast<int64_t>(i));
+    }
+    return out;
+  }
+
   bool is_mask(int64_t i) const {
     return lower_case(table_.columns[i].name).find("mask") != std::string::npos;
   }
 
-  // Columns whose values all end as pictures, sounds or videos do, and the one that is named.
+  // Columns whose values are all paths of one kind of media, and the image that is named.
   void find_paths() {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ManifestColumn& column = table_.columns[i];
-      const auto all_are = [&](bool (*has_suffix)(std::string_view)) {
+      const auto all_are = [&](const MediaRecord* media) {
         bool all = !column.has_number && !column.has_bool;
-        for (int64_t r = 0; r < column.values.size() && all; ++r)
-          all = has_suffix(column.values[r]);
+        for (int64_t r = 0; r < column.values.size() && all; ++r) {
+          all = has_suffix_of(media->kind, column.values[r]);
+        }
         return all;
       };
-      std::vector<int64_t>* const of = all_are(has_picture_suffix) ? &paths_
-                                       : all_are(has_sound_suffix) ? &sounds_
-                                       : all_are(has_video_suffix) ? &videos_
-                                                                   : nullptr;
-      if (of) of->push_back(static_cast<int64_t>(i));
+      const auto found = std::ranges::find_if(all_media(), all_are);
+      media_.push_back(found == all_media().end() ? nullptr : *found);
     }
+    const std::vector<int64_t> images = columns_of(*media_of(FieldKind::kImage));
+    const auto first = std::ranges::find_if(images, [&](int64_t i) { return !is_mask(i); });
     if (options_.image) {
       image_ = find(*options_.image, "image=");
-    } else if (const auto first = std::find_if(paths_.begin(), paths_.end(),
-                                               [&](int64_t i) { return !is_mask(i); });
-               first != paths_.end()) {
+    } else if (first != images.end()) {
       image_ = *first;
     }
   }
@@ -160,7 +167,7 @@ class ManifestMaker {
         const ManifestColumn& column = table_.columns[i];
         if (lower_case(column.name) != name || int64_t(i) == image_) continue;
         if (form_of(column) == ManifestField::Form::kNumber) continue;  // a target to regress
-        if (std::find(paths_.begin(), paths_.end(), int64_t(i)) != paths_.end()) continue;
+        if (media_[i] && media_[i]->kind == FieldKind::kImage) continue;
         label_ = static_cast<int64_t>(i);
       }
     }
@@ -369,8 +376,7 @@ class ManifestMaker {
   ManifestTable table_;
   ManifestOptions options_;
   const File& file_;
-  std::vector<int64_t> sounds_, videos_;  // columns
-  std::vector<int64_t> paths_;
+  std::vector<const MediaRecord*> media_;  // by column, of whose paths it is; null: of none
   int64_t image_ = -1, label_ = -1;
   std::vector<ManifestField> out_;
 };

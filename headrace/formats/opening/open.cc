@@ -91,14 +91,12 @@ const FormatRecord& format_of(const std::string& path) {
     general = format;
   }
   if (general) return *general;
+  const auto found = media_by_suffix(path);
+  const MediaRecord* const media = found.empty() ? nullptr : found.front();
   raise(
       kNotRecognized, "no format recognizes \"" + path + "\"",
-      has_picture_suffix(path)
-          ? "it is one picture: open its folder, or hr.records(image=[\"" + path + "\"])"
-      : has_video_suffix(path)
-          ? "it is one video: open its folder, or hr.records(video=[\"" + path + "\"])"
-      : has_sound_suffix(path)
-          ? "it is one sound: open its folder, or hr.records(audio=[\"" + path + "\"])"
+      media ? "it is one " + std::string(media->noun) + ": open its folder, or hr.records(" +
+                  std::string(media->name) + "=[\"" + path + "\"])"
       : has_suffix(path, ".yaml") || has_suffix(path, ".yml") ? "of YOLO: " + yolo_advice()
       : has_suffix(path, ".xml")                              ? voc_advice()
       : has_suffix(path, ".txt") || has_suffix(path, ".lst")

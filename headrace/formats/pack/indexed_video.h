@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A video in a pack: its file, behind that its packet index (codecs/video/video_index.h), and at
-// the end how many bytes that has, a u32, 0 where there is none. So its container need not be read
-// again.
+// A file with tables (a video) in a pack: the file, after it their index (MediaRecord::index; of
+// videos that of codecs/video/video_index.h), and at the end how many bytes that has, a u32, 0
+// where there is none. So its container need not be read again.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,15 @@
 #include <span>
 #include <vector>
 
-#include "headrace/fields/field.h"
+#include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 
 namespace headrace {
 
 // Whether a field's values stand so in packs with kVideoIndexes.
 inline bool is_indexed_video(const Field& field) {
-  return field.kind == FieldKind::kVideo && field.encoded;
+  const MediaRecord* const media = field.encoded ? media_of(field.kind) : nullptr;
+  return media && media->index;
 }
 
 struct IndexedVideo {

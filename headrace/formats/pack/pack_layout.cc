@@ -6,7 +6,8 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/fields/pictures.h"
+#include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/storage/crc32c.h"
 
@@ -113,17 +114,17 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
     if (field.shape.back() < -1) return false;
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
-  // What the engine takes as given: only pictures, sounds and videos are encoded, and videos
-  // always; a label is one number.
-  const bool picture = is_picture(field.kind), audio = field.kind == FieldKind::kAudio;
-  const bool video = field.kind == FieldKind::kVideo;
-  if ((field.encoded && !picture && !audio && !video) || (video && !field.encoded)) return false;
-  if (field.encoded && field.shape.size() != (picture ? 3u : video ? 4u : 2u)) return false;
-  if (video && field.dtype != DType::kUInt8) return false;
-  if (audio && (field.dtype != DType::kFloat32 || field.shape.size() != 2)) return false;
-  if (picture && (field.encoded ? field.dtype != DType::kUInt8
-                                : !is_picture_dtype(field.dtype) || field.shape.size() != 3)) {
-    return false;
+  // What the engine takes as given: only media are encoded, and what is encoded, or an array of
+  // samples, is as its kind takes it; a label is one number.
+  const MediaRecord* const media = media_of(field.kind);
+  if (field.encoded && !media) return false;
+  if (media) {
+    Field taken = field;
+    taken.kind = field.encoded ? FieldKind::kBytes : FieldKind::kTensor;
+    const bool takes = record_of(field.kind).take(taken);
+    if (!takes || taken.dtype != field.dtype || taken.shape.size() != field.shape.size()) {
+      return false;
+    }
   }
   if (field.kind == FieldKind::kLabel && (field.dtype != DType::kInt64 || rank > 0)) return false;
   if (!names.add(field.name)) return false;

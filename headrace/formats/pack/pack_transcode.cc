@@ -4,9 +4,6 @@
 #include <limits>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/codecs/audio/sound.h"
-#include "headrace/codecs/video/video_file.h"
-#include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/kind.h"
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/sources/wording.h"
@@ -79,44 +76,36 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
     return wrong_value(field, grouped(static_cast<int64_t>(data.bytes.size())) +
                                   " bytes are more than a pack holds in one value");
   }
-  if (field.kind == FieldKind::kAudio && field.encoded) return sound(data.bytes);
-  if (field.kind == FieldKind::kVideo) return video(data.bytes);
-  if (field.encoded) return picture(field, data.bytes);
+  if (field.encoded && is_picture(field.kind)) return picture(field, data.bytes);
+  if (field.encoded) return file(*media_of(field.kind), data.bytes);
   if (field.kind == FieldKind::kText || field.kind == FieldKind::kBytes) {
     return as_it_is(data.bytes);
   }
   return tensor_value(field, data);
 }
 
-// Sounds are compressed as it is; what is asked is whether they can be decoded.
-PackedValue Transcoder::sound(std::span<const uint8_t> bytes) {
+// Other media are compressed as they are. It is asked whether they can be read, and what their
+// tables say is stored, too.
+PackedValue Transcoder::file(const MediaRecord& media, std::span<const uint8_t> bytes) {
   PackedValue value = as_it_is(bytes);
   if (!level_) return value;
-  const AudioCodecRecord* const codec = audio_codec_of(bytes);
-  value.reason = codec ? "sounds (" + std::string(codec->name) + ")" : "";
-  const Result<Sound> opened = open_sound(bytes, sounds_);
-  if (opened) return value;
+  Result<void> read = {};
+  if (media.index) {
+    const Result<std::vector<uint8_t>> index = media.index(bytes);
+    if (!index) read = index.error();
+    append_video_index(index ? *index : std::vector<uint8_t>(), value.bytes);
+    value.facts.stored_bytes = static_cast<uint32_t>(value.bytes.size());
+    value.facts.stored_sum = crc32c(value.bytes);
+    value.facts.form = static_cast<uint8_t>(PackForm::kIndexed);
+  } else {
+    const std::string format(media.format_of(bytes));
+    if (!format.empty()) value.reason = std::string(media.noun) + "s (" + format + ")";
+    read = media.check(bytes, renderer_);
+  }
+  if (read) return value;
   value.facts.form |= kUnusableBit;
-  value.reason = std::string(kUnusable) + std::string(opened.error().code->id) + " " +
-                 std::string(opened.error().code->title);
-  return value;
-}
-
-// Of videos it is asked whether their container can be read, and what it says is stored, too.
-PackedValue Transcoder::video(std::span<const uint8_t> bytes) {
-  PackedValue value = as_it_is(bytes);
-  if (!level_) return value;
-  const Result<VideoTrack> track = read_video(bytes);
-  append_video_index(
-      track && has_video_index(*track) ? video_index_of(*track) : std::vector<uint8_t>(),
-      value.bytes);
-  value.facts.stored_bytes = static_cast<uint32_t>(value.bytes.size());
-  value.facts.stored_sum = crc32c(value.bytes);
-  value.facts.form = static_cast<uint8_t>(PackForm::kIndexed);
-  if (track) return value;
-  value.facts.form |= kUnusableBit;
-  value.reason = std::string(kUnusable) + std::string(track.error().code->id) + " " +
-                 std::string(track.error().code->title);
+  value.reason = std::string(kUnusable) + std::string(read.error().code->id) + " " +
+                 std::string(read.error().code->title);
   return value;
 }
 

@@ -7,10 +7,11 @@
 #include <span>
 #include <unordered_map>
 
-#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/packed_jpeg.h"
+#include "headrace/fields/media.h"
 #include "headrace/formats/pack/pack_writer.h"
+#include "headrace/image/render.h"
 #include "headrace/sources/schema.h"
 
 namespace headrace {
@@ -27,14 +28,13 @@ class Transcoder {
 
  private:
   Result<PackedValue> picture(const Field& field, std::span<const uint8_t> bytes);
-  PackedValue sound(std::span<const uint8_t> bytes);
-  PackedValue video(std::span<const uint8_t> bytes);
+  PackedValue file(const MediaRecord& media, std::span<const uint8_t> bytes);
   // Why no pixels come out; empty when they do.
   std::string trial_decode(const Field& field, std::span<const uint8_t> bytes);
 
   const std::optional<PackLevel> level_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
-  AudioDecoders sounds_;
+  Renderer renderer_;
 };
 
 }  // namespace headrace

@@ -11,9 +11,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/json_writer.h"
-#include "headrace/codecs/audio/audio_codec.h"
-#include "headrace/codecs/codec.h"
-#include "headrace/codecs/video/video_file.h"
+#include "headrace/fields/media.h"
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
@@ -85,13 +83,9 @@ std::string_view without_suffix(std::string_view path) {
   return dot == std::string_view::npos || dot <= name ? path : path.substr(0, dot);
 }
 
-std::string_view suffix_of(FieldKind kind, std::span<const uint8_t> bytes) {
-  const auto first_of = [](const auto* found) {
-    return found && !found->suffixes.empty() ? found->suffixes.front() : std::string_view();
-  };
-  if (kind == FieldKind::kVideo) return first_of(video_container_of(bytes));
-  const std::string_view picture = first_of(codec_of(bytes));
-  return picture.empty() ? first_of(audio_codec_of(bytes)) : picture;
+std::string suffix_of(FieldKind kind, std::span<const uint8_t> bytes) {
+  const MediaRecord* const media = media_of(kind);
+  return media ? suffix_for(*media, bytes.first(std::min(bytes.size(), kMediaSignature))) : "";
 }
 
 class Unpacking {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "headrace/base/text.h"
-#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/fields/media.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
@@ -79,22 +79,13 @@ Rule rule_of(const std::string& extension) {
   Field& field = rule.field.field;
   const bool any = stem == "*";
   field.name = identifier_from(stem.empty() || any ? extension : stem);
-  if (has_picture_suffix("." + std::string(suffix))) {
-    field.kind = !any && is_mask_name(stem) ? FieldKind::kMask : FieldKind::kImage;
-    field.encoded = true;
-    field.shape = {-1, -1, -1};
-    if (stem.empty() || any) field.name = "image";
-    rule.rank = suffix == "jpg" ? 0 : suffix == "jpeg" ? 1 : suffix == "webp" ? 2 : 3;
-  } else if (has_sound_suffix("." + std::string(suffix))) {
+  if (const auto media = media_by_suffix("." + std::string(suffix)); !media.empty()) {
+    const MediaRecord& first = *media.front();
+    const bool mask = first.kind == FieldKind::kImage && !any && is_mask_name(stem);
     field.kind = FieldKind::kBytes;
-    record_of(FieldKind::kAudio).take(field);
-    if (stem.empty() || any) field.name = "audio";
-    rule.rank = suffix == "flac" ? 0 : 1;
-  } else if (has_video_suffix("." + std::string(suffix))) {
-    field.kind = FieldKind::kBytes;
-    record_of(FieldKind::kVideo).take(field);
-    if (stem.empty() || any) field.name = "video";
-    rule.rank = suffix == "mp4" ? 0 : 1;
+    record_of(mask ? FieldKind::kMask : first.kind).take(field);
+    if (stem.empty() || any) field.name = first.name;
+    rule.rank = static_cast<int>(std::ranges::find(first.usual, suffix) - first.usual.begin());
   } else if (is_one_of(extension, kLabels) || extension == "cls2" || extension == "count" ||
              (suffix == "cls" && !stem.empty())) {
     rule.field.how = WdsField::How::kInteger;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "headrace/base/text.h"
+#include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
@@ -29,12 +30,10 @@ constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::kBool; }
 
 // "mask", "masks", "image", "images", "audio", "video" say what they are.
-std::optional<FieldKind> picture_named(std::string_view name) {
+std::optional<FieldKind> media_kind_named(std::string_view name) {
   if (name == "mask" || name == "masks") return FieldKind::kMask;
-  if (name == "image" || name == "images") return FieldKind::kImage;
-  if (name == "audio") return FieldKind::kAudio;
-  if (name == "video") return FieldKind::kVideo;
-  return {};
+  const MediaRecord* const media = media_named(name == "images" ? "image" : name);
+  return media ? std::optional(media->kind) : std::nullopt;
 }
 
 // A field of files' bytes becomes one of the kind.
@@ -104,15 +103,14 @@ struct ArrayType {
 
 FieldKind kind_of(const ArrayType& array, const Column& column) {
   if (column.kind) return *column.kind;
-  const std::optional<FieldKind> picture = picture_named(column.name);
+  const std::optional<FieldKind> media = media_kind_named(column.name);
   const size_t dimensions = array.shape.size();
-  if (picture == FieldKind::kAudio) {
-    const bool sound = array.dtype == DType::kFloat32 && dimensions == 2;
-    return sound ? FieldKind::kAudio : FieldKind::kTensor;
+  if (media && !is_picture(*media)) {
+    Field field{.name = {}, .dtype = array.dtype, .shape = array.shape};
+    return record_of(*media).take(field) ? *media : FieldKind::kTensor;
   }
-  if (picture == FieldKind::kVideo) return FieldKind::kTensor;
-  if (picture && array.dtype == DType::kUInt8 && (dimensions == 2 || dimensions == 3)) {
-    return *picture;
+  if (media && array.dtype == DType::kUInt8 && (dimensions == 2 || dimensions == 3)) {
+    return *media;
   }
   if (column.name == "label" && dimensions == 0 && is_integer(array.dtype)) {
     return FieldKind::kLabel;
@@ -229,14 +227,19 @@ std::string below(const std::string& root, const std::string& path) {
   return root == "." || path.starts_with('/') ? path : joined(root, path);
 }
 
+std::string what_files_hold() {
+  std::string out;
+  for (const MediaRecord* media : all_media()) out.append(media->noun).append("s, ");
+  return out + "text or bytes";
+}
+
 Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   const FieldKind kind =
-      column.kind ? *column.kind : picture_named(column.name).value_or(FieldKind::kImage);
+      column.kind ? *column.kind : media_kind_named(column.name).value_or(FieldKind::kImage);
   if (kind == FieldKind::kLabel || kind == FieldKind::kTensor) {
-    bad_column(
-        column.name,
-        "files hold pictures, sounds, videos, text or bytes, no " + std::string(name_of(kind)),
-        "read them into an array first");
+    bad_column(column.name,
+               "files hold " + what_files_hold() + ", no " + std::string(name_of(kind)),
+               "read them into an array first");
   }
   cell.form = Cell::Form::kFile;
   for (size_t i = 0; i < files.paths.size(); ++i) {
@@ -254,8 +257,8 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   }
   Field field{.name = column.name, .kind = kind};
   if (!is_string(kind) && !take_encoded(kind, field)) {
-    bad_column(column.name, "files hold pictures, sounds, videos, text or bytes, no " +
-                                std::string(name_of(kind)));
+    bad_column(column.name,
+               "files hold " + what_files_hold() + ", no " + std::string(name_of(kind)));
   }
   return field;
 }
@@ -311,9 +314,7 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   cell.is_vector = kind == FieldKind::kTensor;
   cell.may_be_null = kind == FieldKind::kText;
   if (cell.is_vector) field.shape = {-1};
-  if (is_picture(kind) || kind == FieldKind::kAudio || kind == FieldKind::kVideo) {
-    take_encoded(kind, field);
-  }
+  if (media_of(kind)) take_encoded(kind, field);
   return field;
 }
 

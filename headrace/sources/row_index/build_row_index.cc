@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "headrace/base/cores.h"
-#include "headrace/codecs/video/video_file.h"
-#include "headrace/codecs/video/video_index.h"
+#include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/row_index/indexed_source.h"
@@ -58,7 +58,7 @@ class Build {
         by_range_(wanted_) {
     for (const size_t field : pictures_.fields()) {
       wanted_[field] = true;
-      by_range_[field] = source.schema()[field].kind == FieldKind::kVideo;
+      by_range_[field] = record_of(source.schema()[field].kind).by_range;
     }
   }
 
@@ -123,7 +123,7 @@ class Build {
     ++worker.group.pictures;
     worker.group.picture_bytes += data.file ? data.file->size() : data.bytes.size();
     const std::optional<std::vector<uint8_t>> index =
-        kind == FieldKind::kVideo ? video_index(data) : row_index(data.bytes, worker);
+        is_picture(kind) ? row_index(data.bytes, worker) : index_of(*media_of(kind), data);
     if (!index) {
       ++worker.group.bad;
     } else if (!index->empty() && index->size() <= RowIndexFile::kLongest) {
@@ -136,11 +136,11 @@ class Build {
   }
 
   // None where it is damaged; empty for kinds that have none.
-  static std::optional<std::vector<uint8_t>> video_index(const FieldData& data) {
-    const Result<VideoTrack> track =
-        read_video(data.file ? ByteRanges(data.file) : ByteRanges(data.bytes));
-    if (!track) return std::nullopt;
-    return has_video_index(*track) ? video_index_of(*track) : std::vector<uint8_t>();
+  static std::optional<std::vector<uint8_t>> index_of(const MediaRecord& media,
+                                                      const FieldData& data) {
+    Result<std::vector<uint8_t>> index =
+        media.index(data.file ? ByteRanges(data.file) : ByteRanges(data.bytes));
+    return index ? std::optional(std::move(*index)) : std::nullopt;
   }
 
   static std::optional<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes,

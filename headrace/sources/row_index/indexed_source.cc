@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/fields/kind.h"
+#include "headrace/fields/media.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/subset.h"
 #include "headrace/sources/wording.h"
@@ -50,14 +52,14 @@ uint64_t ends_hash(std::span<const uint8_t> bytes) {
 
 std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data) {
   if (data.bytes.empty()) return data.file ? identity_hash(*data.file) : std::nullopt;
-  return kind == FieldKind::kVideo ? ends_hash(data.bytes) : content_hash(data.bytes);
+  return record_of(kind).by_range ? ends_hash(data.bytes) : content_hash(data.bytes);
 }
 
 IndexedFields::IndexedFields(const Source& source) {
   for (size_t i = 0; i < source.schema().size(); ++i) {
     const Field& field = source.schema()[i];
-    const bool indexed = is_picture(field.kind) || field.kind == FieldKind::kVideo;
-    if (field.encoded && indexed) fields_.push_back(i);
+    const MediaRecord* const media = field.encoded ? media_of(field.kind) : nullptr;
+    if (media && (is_picture(field.kind) || media->index)) fields_.push_back(i);
   }
   key_ = {source.fingerprint(), source.size(), static_cast<int64_t>(fields_.size())};
 }

@@ -33,13 +33,14 @@ def run(
     from headrace.absent import no_such_format
 
     containers = _core.formats()
-    pictures, sounds, videos = _core.codecs(), _core.audio_codecs(), _core.video_containers()
+    media = {kind: one["formats"] for kind, one in _core.media().items()}
     if name is None:
-        _print_all(containers, pictures, sounds, videos, json)
+        _print_all(containers, media, json)
         return output.GOOD
     record: reference.Record | None
     # What is a picture and a video (GIF) is described as the picture that it is in a folder.
-    codecs = {_MEDIA: _media_record(), **videos, **sounds, **pictures}
+    pictures, videos = media["image"], media["video"]
+    codecs = {_MEDIA: _media_record(), **_joined(media)}
     record = containers.get(name) or codecs.get(name)
     if record is None:
         raise no_such_format(name, {**containers, **codecs})
@@ -82,33 +83,35 @@ def _library(codec: str) -> str:
     return f"{package}, which is there" if not problem else f"{package}: {problem}"
 
 
+def _joined(media: dict[str, Mapping[str, reference.Record]]) -> dict[str, reference.Record]:
+    """All codecs and containers by name; of two of one name (GIF) that of pictures."""
+    return {name: one for formats in reversed(media.values()) for name, one in formats.items()}
+
+
 def _print_all(
     containers: Mapping[str, reference.Record],
-    pictures: Mapping[str, reference.Record],
-    sounds: Mapping[str, reference.Record],
-    videos: Mapping[str, reference.Record],
+    media: dict[str, Mapping[str, reference.Record]],
     json: bool,
 ) -> None:
-    media = _media_record()
+    from headrace import _core
+
+    program = _media_record()
     if json:
-        parts = {"formats": containers, "codecs": {**videos, **sounds, **pictures}}
+        parts = {"formats": containers, "codecs": _joined(media), "videos": media["video"]}
         listed: dict[str, Any] = {k: [p[n] for n in sorted(p)] for k, p in parts.items()}
-        output.print_json({**listed, "videos": [videos[n] for n in sorted(videos)], "media": media})
+        output.print_json({**listed, "media": program})
         return
     console = output.console()
     console.print("[dim]Containers, which headrace.open() recognizes[/]")
     reference.print_list(containers)
-    console.print("\n[dim]Pictures in them[/]")
-    reference.print_list(pictures)
-    console.print("\n[dim]Sounds in them[/]")
-    reference.print_list(sounds)
-    console.print("\n[dim]Videos in them[/]")
-    reference.print_list(videos)
+    for kind, one in _core.media().items():
+        console.print(f"\n[dim]{one['noun'].capitalize()}s in them[/]")
+        reference.print_list(media[kind])
     console.print(f"\n[dim]Codecs of videos, by {_MEDIA}[/]")
-    codecs = ", ".join(media["codecs"][:-1])
-    output.facts({"video": codecs, "sound": media["codecs"][-1]}, style="bold", gap=2)
-    if media["problem"]:
+    codecs = ", ".join(program["codecs"][:-1])
+    output.facts({"video": codecs, "sound": program["codecs"][-1]}, style="bold", gap=2)
+    if program["problem"]:
         from rich.markup import escape
 
-        console.print(f"  [red]{escape(media['problem'])}[/]", soft_wrap=True)
+        console.print(f"  [red]{escape(program['problem'])}[/]", soft_wrap=True)
     console.print("\n[dim]`headrace formats NAME` describes one in full.[/]")

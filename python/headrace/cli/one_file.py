@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from headrace.cli import output
@@ -27,26 +26,17 @@ def open_source_or_file(path: str, **params: Any) -> Any:
 def kind_of(path: str) -> str | None:
     """By its content, else by its suffix; None of what is no such file."""
     from headrace import _core
+    from headrace.sources.media_paths import kind_by_suffix
 
+    media = _core.media()
     try:
         with open(path, "rb") as file:
             begin = file.read(64)
-            is_container = bool(_core.picture_suffix(begin, "video"))
-            whole = file.read() if is_container else b""
+            # Containers of videos first, which may hold sound alone.
+            kinds = [kind for kind in reversed(media) if _core.media_suffix(begin, kind)]
+            whole = begin + file.read() if len(kinds) > 1 else b""
     except OSError:
         return None
-    if is_container:  # which may hold sound alone
-        whole = begin + whole
-        is_sound = _core.picture_error(whole, "video") and not _core.picture_error(whole, "audio")
-        return "audio" if is_sound else "video"
-    own = _core.picture_suffix(begin, "image")
-    suffixes = {f".{own}"} if own else {os.path.splitext(path)[1].lower()}
-    kinds = (
-        ("image", _core.codecs()),
-        ("audio", _core.audio_codecs()),
-        ("video", _core.video_containers()),
-    )
-    for kind, records in kinds:
-        if any(suffixes & set(record["suffixes"]) for record in records.values()):
-            return kind
-    return None
+    if len(kinds) > 1:
+        return next((kind for kind in kinds if not _core.media_error(whole, kind)), kinds[0])
+    return kinds[0] if kinds else kind_by_suffix(path) or None

@@ -13,29 +13,18 @@ from typing import Any
 
 from headrace import _core
 
+MEDIA = _core.media()
+MEDIA_KINDS = (*MEDIA, "mask")
 # A path under these names is a file, whatever its suffix.
-FILE_FIELDS = {
-    "image": "image",
-    "images": "image",
-    "mask": "mask",
-    "masks": "mask",
-    "audio": "audio",
-    "video": "video",
-}
-MEDIA_KINDS = ("image", "mask", "audio", "video")
+FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks": "mask"}
 
 
 @functools.cache
 def _suffixes() -> dict[str, str]:
-    registered = (
-        ("image", _core.codecs()),
-        ("audio", _core.audio_codecs()),
-        ("video", _core.video_containers()),
-    )
     return {
         suffix: kind
-        for kind, codecs in reversed(registered)  # a GIF is an image first
-        for codec in codecs.values()
+        for kind, media in reversed(MEDIA.items())  # a GIF is an image first
+        for codec in media["formats"].values()
         for suffix in codec["suffixes"]
     }
 

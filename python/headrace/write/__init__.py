@@ -158,7 +158,7 @@ class AppendedFile:
 
 def picture_suffix(data: bytes, kind: str = "image") -> str:
     """Of an encoded picture, sound or video, by its first bytes; "bin" where they are none's."""
-    return _core.picture_suffix(data[:64], kind) or "bin"
+    return _core.media_suffix(data[:64], kind) or "bin"
 
 
 def picture_bytes(value: Any) -> bytes:

@@ -53,7 +53,7 @@ class Unusable:
 
     def look_at(self, number: int, values: dict[str, Any]) -> None:
         for name, kind in self.pictures.items():
-            reason = _core.picture_error(values[name], kind)
+            reason = _core.media_error(values[name], kind)
             if not reason:
                 continue
             self.count += 1

@@ -447,12 +447,12 @@ def _add_struct(
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
     """Pictures, audio or video, if one of the first values is such a file; else bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
-        if not _core.picture_error(value, "audio"):  # a video with sound can be read as either
-            return "audio" if _core.picture_error(value, "video") else "video"
+        if not _core.media_error(value, "audio"):  # a video with sound can be read as either
+            return "audio" if _core.media_error(value, "video") else "video"
         try:
             _core.decode(value, lenient=True)
         except Exception:
-            if not _core.picture_error(value, "video"):
+            if not _core.media_error(value, "video"):
                 return "video"
             continue
         return "mask" if column.name == "mask" else "image"

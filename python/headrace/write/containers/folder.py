@@ -7,13 +7,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from headrace import _core
 from headrace.sources import Source
 from headrace.write import Schema, WriterRecord, check_pictures, picture_bytes, picture_suffix
 from headrace.write.durable import sync_all_below
 
 
 def _check(schema: Schema) -> None:
-    if {field.name for field in schema} - {"label"} not in ({"audio"}, {"video"}):
+    others = [{kind} for kind in _core.media() if kind != "image"]
+    if {field.name for field in schema} - {"label"} not in others:
         check_pictures(schema, "a folder has pictures, sounds or videos, and classes")
 
 
@@ -23,11 +25,12 @@ class FolderWriter:
     def __init__(self, path: str, classes: Sequence[str], state: Mapping[str, Any]) -> None:
         self.path = path
         self.classes = list(classes)
+        self.media = list(_core.media())
         self.records = state.get("records", 0)
         os.makedirs(path, exist_ok=True)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        kind = next(name for name in ("image", "audio", "video") if name in values)
+        kind = next(name for name in self.media if name in values)
         data = picture_bytes(values[kind])
         folder = self.path
         if "label" in values:

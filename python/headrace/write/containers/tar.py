@@ -18,7 +18,7 @@ from headrace.write import AppendedFile, Schema, WriterRecord, picture_bytes, pi
 def extension(field: _core.Field) -> str:
     """Of the field's members; of pictures and media, what stands before their own suffix."""
     if _has_own_suffix(field):
-        return "" if field.name in ("image", "audio", "video") else field.name
+        return "" if field.name in _core.media() else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
         return "cls"
     scalar = field.dtype == "int64" and field.shape == ()
@@ -39,13 +39,12 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 def _has_own_suffix(field: _core.Field) -> bool:
     """A file that says by its suffix what it is."""
-    return field.is_picture or (str(field.kind) in ("audio", "video") and field.encoded)
+    return field.is_picture or field.encoded
 
 
 def _suffixes(field: _core.Field) -> list[str]:
-    media = {"audio": _core.audio_codecs, "video": _core.video_containers}
-    codecs = media.get(str(field.kind), _core.codecs)()
-    return [suffix[1:] for codec in codecs.values() for suffix in codec["suffixes"]]
+    formats = _core.media()[field.media]["formats"]
+    return [suffix[1:] for codec in formats.values() for suffix in codec["suffixes"]]
 
 
 class TarWriter:
