@@ -39,6 +39,8 @@ nb::dict operators() {
     nb::dict entry;
     entry["name"] = op->name;
     entry["doc"] = doc_text(*op);
+    const OpPage& page = op->page;
+    entry["page"] = nb::make_tuple(page.section, page.step, page.unseen, page.boxes);
     entry["params"] = describe_all(op->params);
     entry["oracle"] = op->oracle;
     entry["example"] = example_text(*op);

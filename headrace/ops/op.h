@@ -273,12 +273,21 @@ enum class OpScope : uint8_t {
   kPartners,  // makes an Op that wants partners
 };
 
+// How the page of transforms shows an operator: the example pictures after a step, or in words.
+struct OpPage {
+  std::string_view section = {};  // "Warps"
+  std::string_view step = {};     // as a user writes it: "T.Resize((90, 180))"
+  std::string_view unseen = {};   // where there is no step, why: "it changes nothing"
+  bool boxes = true;              // the pictures have boxes; where these could not follow, labels
+};
+
 struct OpRecord {
   std::string_view name;  // torchvision v2's: "RandomHorizontalFlip"
   std::string_view doc;   // what it does; shapes, dtypes, ranges
+  OpPage page = {};
   std::vector<Param> params;
   std::string_view oracle;  // whose result it equals, and the bound
-  // Arguments with which it does something, for tests that meet every operator, and for its page.
+  // Arguments with which it does something, for tests that meet every operator.
   // What would do nothing by its default (None, False, 0) is given here, or was never met.
   std::map<std::string, ParamValue> example = {};
   OpScope scope = OpScope::kRecord;

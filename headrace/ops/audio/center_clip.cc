@@ -26,6 +26,7 @@ const OpRecord kCenterClip{
         "Audio, (channels, frames), becomes (channels, num_frames), from frame (frames - "
         "num_frames) // 2 on. Only what is kept is decoded. A sound that is shorter is a data "
         "error unless pad_if_needed.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param("Whether silence is added on both sides of a sound that is too "
                                    "short; where it is odd, one frame more behind it.")},

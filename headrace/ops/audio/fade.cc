@@ -90,6 +90,7 @@ const OpRecord kFade{
         "Lets a sound come out of silence and go into it.\n\n"
         "Audio, (channels, frames), float32, keeps its shape. A sound that is shorter than one of "
         "the fades is a data error; where both meet they are multiplied.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {fade_length("fade_in_len", "Frames at the begin."),
                fade_length("fade_out_len", "Frames at the end."),
                {.name = "fade_shape",

@@ -44,6 +44,7 @@ const OpRecord kMono{
         "Mixes the channels of a sound into one, their mean.\n\n"
         "Audio, (channels, frames), becomes (1, frames). Sounds of differing channels become alike "
         "by it.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {},
     .oracle =
         "torch's waveform.mean(0, keepdim=True), bit for bit up to 4 channels, else within "

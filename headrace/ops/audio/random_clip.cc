@@ -25,6 +25,7 @@ const OpRecord kRandomClip{
         "Audio, (channels, frames), becomes (channels, num_frames). Every place is equally "
         "probable; several sounds of a record are cut at the same share of their length. Only what "
         "is kept is decoded. A sound that is shorter is a data error unless pad_if_needed.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param("Whether silence is added behind a sound that is too short.")},
     .oracle = "the slice of the whole sound, bit for bit where the codec is lossless",

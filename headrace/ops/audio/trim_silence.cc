@@ -98,6 +98,7 @@ const OpRecord kTrimSilence{
         "last whose power is no more than top_db below that of the loudest. A window counts where "
         "one channel does. All of the sound is decoded; how long it is afterwards is not known "
         "before.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,
                 .doc = "How far below the loudest window silence begins, in decibels.",

@@ -45,6 +45,7 @@ const OpRecord kVol{
         "Makes a sound louder or softer.\n\n"
         "Audio, (channels, frames), float32, keeps its shape. As in torchaudio, what would lie "
         "beyond full scale becomes -1 or 1.",
+    .page = {.unseen = "sounds alone: [audio](audio.md)"},
     .params = {{.name = "gain",
                 .type = ParamType::kFloat,
                 .doc = "By how much, as gain_type says.",

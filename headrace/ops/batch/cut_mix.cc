@@ -74,6 +74,9 @@ const OpRecord kCutMix{
         "filled, over groups of positions of the epoch, so that its result does not depend on "
         "ranks; nothing can be done to its fields after it. Of a clip all frames have one box. Boxes, keypoints and masks are not "
         "cut: a batch that has them is refused (HR0133).",
+    .page = {.section = "Of a batch",
+             .step = "T.CutMix(num_classes=4, group=4, uint8=True)",
+             .boxes = false},
     .params = mixing_params("Images of uint8 too, whose pixels are copied."),
     .oracle =
         "torchvision v2's CutMix on the group, bit for bit for a given box, whose distribution is "

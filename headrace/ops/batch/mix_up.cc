@@ -38,6 +38,9 @@ const OpRecord kMixUp{
         "filled, over groups of positions of the epoch, so that its result does not depend on "
         "ranks; nothing can be done to its fields after it. Of a clip all frames are blended alike. Boxes, keypoints and masks cannot be "
         "blended: a batch that has them is refused (HR0133).",
+    .page = {.section = "Of a batch",
+             .step = "T.MixUp(num_classes=4, group=4, uint8=True)",
+             .boxes = false},
     .params = mixing_params("Images of uint8 too: computed in float32, rounded to the nearest."),
     .oracle =
         "torchvision v2's MixUp on the group, bit for bit for a given lambda, which is "

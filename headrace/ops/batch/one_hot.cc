@@ -67,6 +67,7 @@ const OpRecord kOneHot{
         "Makes a row with one value a class of each label: 1 for its own, 0 for the others.\n\n"
         "Labels, one int64 each, become float32 (num_classes). A label that is none of the classes "
         "is a bad record's (HR0530). MixUp and CutMix do this by themselves.",
+    .page = {.unseen = "labels alone: [policies](policies.md)"},
     .params = {{.name = "num_classes",
                 .type = ParamType::kInt,
                 .doc = "How many classes there are.",

@@ -39,6 +39,7 @@ const OpRecord kAdjustContrast{
         "are left as they are. The picture is measured first, so what stands before is "
         "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
         "in an order of its own, and values may differ by 1.",
+    .page = {.section = "Colours", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is one grey, 1 changes nothing, 2 is twice the contrast.",

@@ -13,6 +13,7 @@ const OpRecord kAdjustHue{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A grey image keeps its values. torch turns in float32, Pillow "
         "by steps of 1/255: values differ by up to 13.",
+    .page = {.section = "Colours", .step = "T.AdjustHue(0.2)"},
     .params = {{.name = "hue_factor",
                 .type = ParamType::kFloat,
                 .doc =

@@ -12,6 +12,7 @@ const OpRecord kAdjustSaturation{
         "Draws an image's colours towards their grey, or away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A grey image keeps its values.",
+    .page = {.section = "Colours", .step = "T.AdjustSaturation(2.0)"},
     .params = {{.name = "saturation_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is grey, 1 changes nothing, 2 is twice the colour.",

@@ -22,6 +22,7 @@ const OpRecord kGrayscale{
         "num_output_channels equal channels, and keep their dtype. Masks are left as they are. "
         "torchvision and Pillow round differently: of all colours half differ by 1. What decoders "
         "turn to grey is always Pillow's.",
+    .page = {.section = "Colours", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,
                 .doc = "1, or 3 for models that want three.",

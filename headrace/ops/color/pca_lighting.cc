@@ -85,6 +85,7 @@ const OpRecord kPCALighting{
         "are left as they are. Three normal numbers a record weigh the eigenvectors, each with the "
         "root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). Bytes are rounded and clipped, "
         "floats are neither.",
+    .page = {.section = "Colours", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",
                 .type = ParamType::kFloat,
                 .doc = "Standard deviation of the three numbers.",

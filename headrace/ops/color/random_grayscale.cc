@@ -28,6 +28,7 @@ const OpRecord kRandomGrayscale{
         "Puts grey in place of colour, with probability p; the number of channels stays.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, "
         "and masks are left as they are.",
+    .page = {.section = "Colours", .step = "T.RandomGrayscale(1.0)"},
     .params = {probability_param("How probable it is that a record's images become grey.", 0.1),
                arithmetic_param()},
     .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's pictures, bit for bit",

@@ -277,6 +277,7 @@ const OpRecord kCopyPaste{
         "one's size. What they hide is cut out of the record's own masks, and boxes, (rows, 4), of "
         "these become those of what is left. Rows of both are joined, with those of their row "
         "group: the record's own, as far as something is left, then what was pasted.",
+    .page = {.unseen = "it wants masks of instances: [detection](detection.md)"},
     .params = {{.name = "p",
                 .type = ParamType::kFloat,
                 .doc = "How probable it is that a record is pasted onto.",

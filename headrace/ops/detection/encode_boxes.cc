@@ -169,6 +169,7 @@ const OpRecord kEncodeBoxes{
         "an anchor without a box the anchor itself, or with offset what a network is to give, and 0 "
         "without a box. Rows of anchors without a box are 0, so that labels of classes begin at 1. "
         "A box without area has no anchor.",
+    .page = {.unseen = "boxes as a network's targets: [detection](detection.md)"},
     .params = {{.name = "anchors",
                 .type = ParamType::kFloats,
                 .doc = "left, top, right, bottom of each, all in one list.",

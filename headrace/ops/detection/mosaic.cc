@@ -185,6 +185,7 @@ const OpRecord kMosaic{
         "follow theirs, and rows of all four are joined, with those of their row group; other "
         "fields are the record's own. A RandomAffine or a crop behind it makes the usual size "
         "again, and each picture is decoded only where it shows then.",
+    .page = {.section = "Detection", .step = "T.Mosaic((100, 130))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels that one picture has at most: one number for a square, or (height, "

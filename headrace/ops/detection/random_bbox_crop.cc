@@ -229,6 +229,10 @@ const OpRecord kRandomBBoxCrop{
         "overlaps boxes that much and keeps some box. After num_attempts windows another threshold "
         "is drawn. A picture without a box, or with one without area, stays as it is. Boxes outside of the window go, with the rows that belong to them. The "
         "window is drawn before the picture is decoded, and only the window is.",
+    .page =
+        {.section = "Detection",
+         .step =
+             "T.RandomBBoxCrop([0.1, 0.3], aspect_ratio=(0.5, 2), scaling=(0.3, 1), num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)"},
     .params = {{.name = "thresholds",
                 .type = ParamType::kFloats,
                 .doc = "The least overlaps that one is drawn from.",

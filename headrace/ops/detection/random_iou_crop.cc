@@ -166,6 +166,7 @@ const OpRecord kRandomIoUCrop{
         "after so many trials another IoU is drawn. A picture without boxes stays as it is. Boxes "
         "whose centre lies outside of the window go, with the rows that belong to them. The window "
         "is drawn before the picture is decoded, and only the window is.",
+    .page = {.section = "Detection", .step = "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])"},
     .params =
         {number("min_scale", "The smallest share of the picture's width and height.", 0.3, 1),
          number("max_scale", "The largest share of the picture's width and height.", 1.0, 1),

@@ -118,6 +118,7 @@ const OpRecord kRandomSizedBBoxSafeCrop{
         "and ends anywhere behind the last one. No row is dropped. A picture without boxes keeps "
         "its aspect ratio in the crop. The window is drawn before the picture is decoded, and only "
         "the window is.",
+    .page = {.section = "Detection", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels after the resize: one number for a square, or (height, width).",

@@ -161,6 +161,7 @@ const OpRecord kGaussianBlur{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
         "masks are left as they are. Borders are mirrored. What comes before is computed first, and a second "
         "pass begins. On Pillow's pictures torchvision does the same.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianBlur(15, 3.0)"},
     .params = {{.name = "kernel_size",
                 .type = ParamType::kInts,
                 .doc = "One odd number, or (horizontal, vertical).",

@@ -77,6 +77,7 @@ const OpRecord kMedianBlur{
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Each channel has its own medians; borders repeat the outermost pixels. "
         "What comes before is computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.MedianBlur((7, 9), p=1.0)"},
     .params = {blur_limit_param(),
                probability_param("How probable it is that a record's images are blurred.")},
     .oracle = "OpenCV's medianBlur, bit for bit; draws as Albumentations' MedianBlur",

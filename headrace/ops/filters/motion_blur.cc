@@ -107,6 +107,7 @@ const OpRecord kMotionBlur{
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Each sample becomes the mean of those on the line, rounded; borders are "
         "mirrored. What comes before is computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.MotionBlur((9, 15), p=1.0)"},
     .params = {blur_limit_param(),
                {.name = "allow_shifted",
                 .type = ParamType::kBool,

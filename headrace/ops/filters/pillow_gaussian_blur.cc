@@ -37,6 +37,7 @@ const OpRecord kPillowGaussianBlur{
         "left as they are. Three box filters along each axis, in integers: the time does not "
         "depend on the radius, and any image is large enough. GaussianBlur is torchvision's. "
         "What comes before is computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.PillowGaussianBlur(3.0)"},
     .params = {{.name = "radius",
                 .type = ParamType::kFloats,
                 .doc = "Standard deviation in pixels; of two it is drawn between them.",

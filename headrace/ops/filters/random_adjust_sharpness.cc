@@ -37,6 +37,7 @@ const OpRecord kRandomAdjustSharpness{
         "Images of one or three channels, (C, H, W), uint8, and float32 in torch's arithmetic; "
         "shape and dtype stay, and masks are left as they are. The outermost pixels stay, and so does a picture that has no others. "
         "What comes before is computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.RandomAdjustSharpness(5.0, p=1.0)"},
     .params = {{.name = "sharpness_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is the blur, 1 changes nothing, 2 is as much sharper.",

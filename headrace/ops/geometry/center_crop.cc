@@ -50,6 +50,7 @@ const OpRecord kCenterCrop{
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
         "A picture that is smaller is padded with 0 first, the odd pixel at the right and the "
         "bottom.",
+    .page = {.section = "Size and place", .step = "T.CenterCrop((120, 120))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CornerCrop: a corner of a picture.
+// CornerCrop: a corner of a picture. Tested by tests/test_policies.py, in a FiveCrop.
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 
@@ -42,6 +42,7 @@ const OpRecord kCornerCrop{
         "Crops a record's pictures at a corner.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. A "
         "picture that is smaller is refused (HR0502). FiveCrop and TenCrop are made of these.",
+    .page = {.unseen = "one of those of FiveCrop, into a field"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",

@@ -44,6 +44,7 @@ const OpRecord kRandomHorizontalFlip{
     .doc =
         "Mirrors a record's pictures left to right with probability p, all of them or none.\n\n"
         "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
+    .page = {.section = "Size and place", .step = "T.RandomHorizontalFlip(1.0)"},
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_LEFT_RIGHT), bit for bit",
     .random = true,
@@ -55,6 +56,7 @@ const OpRecord kRandomVerticalFlip{
     .doc =
         "Mirrors a record's pictures top to bottom with probability p, all of them or none.\n\n"
         "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
+    .page = {.section = "Size and place", .step = "T.RandomVerticalFlip(1.0)"},
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_TOP_BOTTOM), bit for bit",
     .random = true,

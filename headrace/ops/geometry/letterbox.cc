@@ -107,6 +107,7 @@ const OpRecord kLetterbox{
         "Both edges are scaled by one factor and rounded; the picture lies in the middle, with the "
         "odd pixel of a border right and below. With stride only as much is added as the next "
         "multiple of it takes, so that sizes differ.",
+    .page = {.section = "Detection", .step = "T.Letterbox((150, 150))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",

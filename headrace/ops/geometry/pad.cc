@@ -41,6 +41,7 @@ const OpRecord kPad{
     .doc =
         "Adds borders to a record's pictures.\n\n"
         "Images and masks, (C, H, W), any dtype; H and W grow by the borders, the dtype stays.",
+    .page = {.section = "Size and place", .step = "T.Pad(24, padding_mode=\"constant\", fill=90)"},
     .params = {{.name = "padding",
                 .type = ParamType::kInts,
                 .doc =

@@ -47,6 +47,7 @@ const OpRecord kPadIfSmaller{
         "Images and masks, (C, H, W), any dtype; H and W become size at least, the dtype stays. "
         "Before a RandomCrop it is what torchvision's reference for segmentation does; "
         "pad_if_needed of RandomCrop adds borders on both sides.",
+    .page = {.unseen = "nothing, where a picture is large enough"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",

@@ -101,6 +101,7 @@ const OpRecord kRandomCrop{
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
         "All pictures of a record must have one size. Every place is equally probable. A picture "
         "that is smaller than the crop is a data error unless pad_if_needed.",
+    .page = {.section = "Size and place", .step = "T.RandomCrop((120, 150))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",

@@ -139,6 +139,7 @@ const OpRecord kRandomResize{
         "Resizes a record's pictures by their shorter edge, to a size that is drawn.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. Every whole number from min_size "
         "to max_size - 1 is equally probable; the other edge keeps the aspect ratio.",
+    .page = {.section = "Detection", .step = "T.RandomResize(60, 180)"},
     .params = {edge("min_size", "The smallest shorter edge, in pixels."),
                edge("max_size", "The first that is not drawn, as in torchvision."),
                interpolation_param(), antialias_param()},
@@ -156,6 +157,7 @@ const OpRecord kRandomShortestSize{
         "Resizes a record's pictures so that the shorter edge has one of several sizes.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. Each size is equally probable; "
         "where the longer edge would be longer than max_size, it is that.",
+    .page = {.section = "Detection", .step = "T.RandomShortestSize([60, 90, 120, 150])"},
     .params = {{.name = "min_size",
                 .type = ParamType::kInts,
                 .doc = "The sizes, in pixels; one number is the only one.",
@@ -186,6 +188,7 @@ const OpRecord kScaleJitter{
         "Images and masks, (C, H, W), any dtype; the dtype stays. The scale that makes a picture "
         "as large as the target holds it is multiplied by a number that is uniform in "
         "scale_range.",
+    .page = {.section = "Detection", .step = "T.ScaleJitter((200, 200), (0.4, 1.2))"},
     .params = {{.name = "target_size",
                 .type = ParamType::kInts,
                 .doc = "(width, height) in pixels, in this order: so does torchvision read it, "

@@ -49,6 +49,7 @@ const OpRecord kRandomResizedCrop{
         "All pictures of a record must have one size. The window's share of the area is uniform "
         "in scale, its width / height log-uniform in ratio; after ten draws that do not fit, the "
         "largest central window of an allowed ratio is taken.",
+    .page = {.section = "Size and place", .step = "T.RandomResizedCrop((150, 150))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels after the resize: one number for a square, or (height, width).",

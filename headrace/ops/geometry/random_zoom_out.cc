@@ -62,6 +62,7 @@ const OpRecord kRandomZoomOut{
         "expansion.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size; both edges grow by one factor, "
         "which is uniform in side_range and makes whole pixels by truncation.",
+    .page = {.section = "Detection", .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},
     .params = {{.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "The value of images around the picture: one number, or one a channel, in "

@@ -111,6 +111,7 @@ const OpRecord kResize{
         "(C, h, w). With one number the shorter edge gets it, the aspect ratio is kept and the "
         "other edge is truncated to whole pixels, so batches need a crop after it. A picture that "
         "has the size already is not touched.",
+    .page = {.section = "Size and place", .step = "T.Resize((90, 180))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc =

@@ -78,6 +78,8 @@ const OpRecord kCoarseDropout{
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
         "fill_mask is given. Holes may overlap. It costs least as the last step; crops and flips "
         "may follow it.",
+    .page = {.section = "Holes",
+             .step = "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)"},
     .params = {{.name = "num_holes_range",
                 .type = ParamType::kInts,
                 .doc = "Fewest and most holes; or their number.",

@@ -72,6 +72,7 @@ const OpRecord kGaussianNoise{
         "Images of one or three channels, (C, H, W), uint8, or of any number, float32; shape and "
         "dtype stay, and masks are left as they are. What comes before is computed first, and a "
         "second pass begins. The noise is a function of seed, epoch, position and place.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianNoise(0.0, 0.2)"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloat,
                 .doc = "Of the noise, where white is 1 (255 of uint8).",

@@ -73,6 +73,7 @@ const OpRecord kGridDropout{
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
         "fill_mask is given. The grid has square units, each with a square hole, and begins at a "
         "random place. It costs least as the last step; crops and flips may follow it.",
+    .page = {.section = "Holes", .step = "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)"},
     .params = {{.name = "ratio",
                 .type = ParamType::kFloat,
                 .doc = "Edge of a hole / edge of a unit; a hole has at least one pixel, and leaves "

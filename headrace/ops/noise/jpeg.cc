@@ -51,6 +51,7 @@ const OpRecord kJpeg{
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Colours lose half of their resolution (4:2:0). What comes before is "
         "computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.JPEG((3, 10))"},
     .params = {{.name = "quality",
                 .type = ParamType::kInts,
                 .doc = "From 1 to 100, less is worse: a number; or (smallest, largest), both "

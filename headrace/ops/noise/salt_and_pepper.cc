@@ -69,6 +69,7 @@ const OpRecord kSaltAndPepper{
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Each pixel is drawn by itself, all of its channels together. What "
         "comes before is computed first, and a second pass begins.",
+    .page = {.section = "Sharpness, blur and noise", .step = "T.SaltAndPepper(0.1, p=1.0)"},
     .params = {{.name = "amount",
                 .type = ParamType::kFloats,
                 .doc = "Share of the pixels that change; of two numbers it is drawn between them.",

@@ -172,6 +172,7 @@ const OpRecord kAugMix{
         "keypoints and masks are refused: parts of the mixture are moved, each differently. Every "
         "chain computes the picture again. torchvision turns Pillow's pictures into tensors first, "
         "so that arithmetic=\"torch\" is its result for both.",
+    .page = {.section = "Policies", .step = "T.AugMix(5)", .boxes = false},
     .params = aug_mix_params(),
     .oracle =
         "torchvision v2's AugMix on tensors: the same pixels for the same operations and shares, "

@@ -158,6 +158,7 @@ const OpRecord kAutoAugment{
         "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
         "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
+    .page = {.section = "Policies", .step = "T.AutoAugment()"},
     .params = with_augment_params({{.name = "policy",
                                     .type = ParamType::kString,
                                     .doc = "The data set.",

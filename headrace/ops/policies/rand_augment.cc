@@ -50,6 +50,7 @@ const OpRecord kRandAugment{
         "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
         "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
+    .page = {.section = "Policies", .step = "T.RandAugment(2, 15)"},
     .params = with_augment_params({{.name = "num_ops",
                                     .type = ParamType::kInt,
                                     .doc = "How many operations, one after the other.",

@@ -349,6 +349,7 @@ const OpRecord kTimmAugment{
         "mean of the data set, of ImageNet (124, 116, 104). A piece that timm would not know, or "
         "would leave out in silence, is refused. Posterizing to no bits is black, as with Pillow "
         "before 13, which refuses it.",
+    .page = {.section = "Policies", .step = "T.TimmAugment(\"rand-m9-mstd0.5-inc1\")"},
     .params = timm_params(),
     .oracle =
         "timm 1.0's auto_augment on Pillow's pictures: the same pixels for the same "

@@ -42,6 +42,7 @@ const OpRecord kTrivialAugmentWide{
         "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
         "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, a second pass begins.",
+    .page = {.section = "Policies", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",
                                     .type = ParamType::kInt,
                                     .doc = "Of how many strengths one is drawn.",

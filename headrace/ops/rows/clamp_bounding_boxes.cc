@@ -57,6 +57,7 @@ const OpRecord kClampBoundingBoxes{
         "Puts the corners of boxes that lie beyond the picture on its edge.\n\n"
         "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. Steps that cut "
         "pictures do this by themselves; this is for boxes that were drawn beyond the edge.",
+    .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",
                 .type = ParamType::kString,
                 .doc = "\"auto\" is what SetClampingMode has said, by default \"soft\"; \"soft\" "
@@ -81,6 +82,7 @@ const OpRecord kSetClampingMode{
         "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box keeps its size and "
         "may lie beyond the picture, until a ClampBoundingBoxes(\"hard\") or a "
         "SanitizeBoundingBoxes.",
+    .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",
                 .type = ParamType::kString,
                 .doc = "\"soft\" or \"hard\" clamps: one for boxes that are not rotated; \"none\" "

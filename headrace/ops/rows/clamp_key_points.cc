@@ -50,6 +50,7 @@ const OpRecord kClampKeyPoints{
         "Puts keypoints that lie beyond the picture on its outermost pixels.\n\n"
         "Keypoints, (..., 2 or more): x to 0 ... W - 1, y to 0 ... H - 1; other numbers, shape and "
         "dtype stay.",
+    .page = {.unseen = "points alone: [detection](detection.md)"},
     .params = {},
     .oracle = "torchvision v2's clamp_keypoints, bit for bit",
     .make = [](const Arguments&) -> std::unique_ptr<Op> {

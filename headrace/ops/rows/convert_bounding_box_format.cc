@@ -107,6 +107,7 @@ const OpRecord kConvertBoundingBoxFormat{
         "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of shares (xyxy_normalized and the like: 0 to 1 of the "
         "picture's width and height at this point) are floats, and no step moves them: this makes "
         "pixels of them before, and shares again in the end.",
+    .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "format",
                 .type = ParamType::kString,
                 .doc = "xyxy: left, top, right, bottom; xywh: left, top, width, height; cxcywh: "

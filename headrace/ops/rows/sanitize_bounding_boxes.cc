@@ -105,6 +105,7 @@ const OpRecord kSanitizeBoundingBoxes{
         "keypoints) lose the same rows; fields= names them where the source does not say what "
         "belongs together. Steps that cut pictures clamp boxes, so that only boxes that were wrong "
         "from the start lie outside; ClampBoundingBoxes before this keeps these, too.",
+    .page = {.unseen = "rows that go: [detection](detection.md)"},
     .params =
         {least("min_size", "Pixels that a box must be wide and high."),
          least("min_area", "Square pixels that a box must have."),

@@ -44,6 +44,7 @@ const OpRecord kSanitizeKeyPoints{
         "any of its points lies outside, a point that is not labelled too. The other fields of "
         "the row group lose the same rows; fields= names them where the source does not say what "
         "belongs together.",
+    .page = {.unseen = "rows that go: [detection](detection.md)"},
     .params = {},
     .oracle = "torchvision v2's SanitizeKeyPoints, row for row",
     .make = [](const Arguments&) -> std::unique_ptr<Op> {

@@ -219,6 +219,7 @@ const OpRecord kAddNoise{
         "one of as many to each its own; silent noise adds nothing. Each channel gets the ratio.\n\n"
         "Each record draws its noise from source=, by its seed, epoch and position. Of a file the "
         "stretch alone is decoded, and brought to the sound's rate as Resample does it.",
+    .page = {.unseen = "sounds: [features](audio-features.md)"},
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,
                 .doc = "Energy of the sound over that of the noise, in dB; or (least, most).",

@@ -144,6 +144,7 @@ const OpRecord kResample{
         "orig_freq)). Sounds of any rates come to one; without orig_freq the plan does not know how "
         "many frames they have then. Only those weights of torchaudio's filter that are not zero are computed "
         "with, and each output is the same however much of the waveform lies around it.",
+    .page = {.unseen = "sounds: [features](audio-features.md)"},
     .params = {{.name = "orig_freq",
                 .type = ParamType::kInt,
                 .doc =
@@ -194,6 +195,7 @@ const OpRecord kSpeed{
         "A waveform that is faster by a factor, and so higher.\n\n"
         "A waveform, float32 (channels, frames), becomes as if it had int(factor * orig_freq) "
         "frames a second, resampled to orig_freq: (channels, frames / factor), rounded up.",
+    .page = {.unseen = "sounds: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factor",
                 .type = ParamType::kFloat,
@@ -215,6 +217,7 @@ const OpRecord kSpeedPerturbation{
         "A waveform that is faster by one of several factors, each as probable.\n\n"
         "A waveform, float32 (channels, frames), becomes what Speed makes of it; its frames vary "
         "with the draw, and so does the shape.",
+    .page = {.unseen = "sounds: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factors",
                 .type = ParamType::kFloats,

@@ -79,6 +79,7 @@ const OpRecord kWhisperLogMel{
         "scale and norm, log10 of 1e-10 at least and 8 below the largest at most, (x + 4) / 4; the "
         "last frame is left out. A sound that is longer is a data error (HR0545) unless truncation "
         "says that its end is cut off, which transformers does without being asked.",
+    .page = {.unseen = "sounds: [features](audio-features.md)"},
     .params = {{.name = "n_mels",
                 .type = ParamType::kInt,
                 .doc = "Filters: 80, and 128 from large-v3 on.",

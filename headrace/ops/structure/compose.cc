@@ -11,6 +11,7 @@ const OpRecord kCompose{
     .doc =
         "The given transforms, as if they stood here.\n\n"
         "A pipeline is a list already; this lets lists be written as in torchvision.",
+    .page = {.unseen = "a list"},
     .params = {{.name = "transforms",
                 .type = ParamType::kTransforms,
                 .doc = "The transforms.",

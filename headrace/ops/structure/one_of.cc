@@ -14,6 +14,8 @@ const OpRecord kOneOf{
         "RandomChoice under a RandomApply, by Albumentations' name. There the probability p of "
         "each transform is its weight, and it is always done when it is chosen; here weights are "
         "an argument of their own, and a transform that has a probability draws by it once more.",
+    .page = {.section = "Choices",
+             .step = "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)"},
     .params = {lists_param(), probability_param("How probable it is that a record takes one."),
                weights_param("weights",
                              "How much more probable one is than another; None: alike.")},

@@ -12,6 +12,7 @@ const OpRecord kRandomApply{
         "Applies a list of transforms with probability p, all of them or none.\n\n"
         "What the list does to shapes is known only where it leaves them as they were; otherwise "
         "the field counts as ragged after it. The list must not change a dtype.",
+    .page = {.unseen = "a list that some records take"},
     .params = {{.name = "transforms",
                 .type = ParamType::kTransforms,
                 .doc = "The transforms.",

@@ -30,6 +30,8 @@ const OpRecord kRandomChoice{
         "What they do to shapes is known where all do the same; otherwise the field counts as "
         "ragged after it. All leave the same dtype. Batch steps (MixUp, CutMix) may stand in it, "
         "by themselves: then each group takes one.",
+    .page = {.section = "Choices",
+             .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},
     .params = {lists_param(),
                weights_param("p", "How probable each of them is, together 1; None: all alike.")},
     .oracle = "torchvision v2's RandomChoice, in distribution",

@@ -13,6 +13,8 @@ const OpRecord kRandomOrder{
         "An entry that is a list keeps the order in it. Where one of them alone changes a shape, "
         "what comes out is known; otherwise the field counts as ragged after it. None may change a "
         "dtype, and each must do with what any of the others leaves.",
+    .page = {.section = "Choices",
+             .step = "T.RandomOrder([T.RandomPosterize(2, p=1.0), T.RandomInvert(1.0)])"},
     .params = {lists_param()},
     .oracle = "torchvision v2's RandomOrder, in distribution",
     .example = {{"transforms",

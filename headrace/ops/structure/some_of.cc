@@ -19,6 +19,10 @@ const OpRecord kSomeOf{
         "only some records have are open after it, and none may change a dtype. Albumentations "
         "takes the probability p of each transform for its weight; here weights are an argument "
         "of their own, and a transform that has a probability draws by it once more.",
+    .page =
+        {.section = "Choices",
+         .step =
+             "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), T.RandomHorizontalFlip(1.0)], n=2, p=1.0)"},
     .params = {lists_param(),
                {.name = "n",
                 .type = ParamType::kInt,

@@ -65,6 +65,7 @@ const OpRecord kNormalize{
         "Subtracts a mean and divides by a standard deviation, by channel.\n\n"
         "Images of a floating dtype, (C, H, W); shape and dtype stay. mean and std are in the "
         "range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, scale=True).",
+    .page = {.unseen = "show() undoes it for the eye"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloats,
                 .doc = "One number a channel, or one for all.",

@@ -103,6 +103,7 @@ const OpRecord kToDtype{
         "or cut off. Without it the numbers stay what they are (floats are truncated). Audio stays, "
         "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the sample; "
         "what lies beyond full scale becomes the largest or smallest of them.",
+    .page = {.unseen = "numbers of another type"},
     .params =
         {{.name = "dtype",
           .type = ParamType::kDType,

@@ -10,6 +10,7 @@ const OpRecord kToImage{.name = "ToImage",
                         .doc =
                             "Does nothing; for pipelines that come from torchvision.\n\n"
                             "Pictures are (C, H, W) uint8 tensors from the start.",
+                        .page = {.unseen = "it changes nothing"},
                         .params = {},
                         .oracle = "torchvision v2's ToImage on a decoded picture",
                         .expand = [](const Arguments&, const Spec&, PlanBuilder&) {}};

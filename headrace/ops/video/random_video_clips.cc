@@ -32,6 +32,7 @@ const OpRecord kRandomVideoClips{
         "is equally probable; a video that is shorter begins at its first frame and goes on by the "
         "policy. Only frames that are shown, and those that they need, are decoded, once for all "
         "clips.",
+    .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
                             .doc = "Clips of a video, drawn apart. None: one, without an axis for "

@@ -44,6 +44,7 @@ const OpRecord kUniformVideoClips{
         "with it.\n\n"
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for steps that "
         "treat its frames as images. What all clips need is decoded once.",
+    .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
                             .doc = "Clips of a video.",
@@ -70,6 +71,7 @@ const OpRecord kCenterVideoClip{
         "Takes the clip in the middle of a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for steps that treat its "
         "frames as images.",
+    .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({}),
     .oracle =
         "the slice of the whole video that leaves as many frames before it as behind it, or "

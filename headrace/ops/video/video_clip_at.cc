@@ -57,6 +57,7 @@ const OpRecord kVideoClipAt{
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for steps that treat its "
         "frames as images. What is shown at that time stands in the middle of the clip, as far as "
         "the ends of the video allow.",
+    .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "time",
                             .type = ParamType::kString,
                             .doc = "The field that has the time: one number, in seconds.",

@@ -145,6 +145,7 @@ const OpRecord kElasticTransform{
         "are computed first, and a second pass begins. Boxes and points are moved against the "
         "displacement that there is where they are, which is torchvision's approximation: the "
         "larger alpha, the worse.",
+    .page = {.section = "Warps", .step = "T.ElasticTransform(120.0, 6.0)"},
     .params = with_field_params(
         {{.name = "alpha",
           .type = ParamType::kFloats,

@@ -87,6 +87,7 @@ const OpRecord kGridDistortionRecord{
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins. Boxes and points go where the lines about "
         "them go, exactly; boxes are cut off at the picture.",
+    .page = {.section = "Warps", .step = "T.GridDistortion(4, 0.6)"},
     .params = with_field_params(
         {{.name = "num_steps",
           .type = ParamType::kInt,

@@ -67,6 +67,8 @@ const OpRecord kRandomAffine{
         "are computed first, and a second pass begins; only moves by whole pixels and quarter turns "
         "cost nothing. Boxes become those about their moved "
         "corners, cut off at the picture.",
+    .page = {.section = "Warps",
+             .step = "T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation=\"bilinear\")"},
     .params = with_warp_params(
         {{.name = "degrees",
           .type = ParamType::kFloats,

@@ -53,6 +53,7 @@ const OpRecord kRandomPerspective{
         "are computed first, and a second pass begins. Boxes become those about their moved "
         "corners, cut off at the picture. A picture of one row or column stays as it is, and so "
         "does one three of whose corners would come to lie on one line.",
+    .page = {.section = "Warps", .step = "T.RandomPerspective(0.5, p=1.0)"},
     .params = with_warp_params(
         {{.name = "distortion_scale",
           .type = ParamType::kFloat,

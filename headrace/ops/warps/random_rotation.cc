@@ -49,6 +49,7 @@ const OpRecord kRandomRotation{
         "expand. Pixels of what comes before it are computed first, and a second pass begins; only "
         "quarter turns cost nothing. Boxes become those about their turned corners, cut off at the "
         "picture.",
+    .page = {.section = "Warps", .step = "T.RandomRotation((20, 30))"},
     .params = with_warp_params(
         {{.name = "degrees",
           .type = ParamType::kFloats,

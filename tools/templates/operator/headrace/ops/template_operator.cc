@@ -22,6 +22,7 @@ class TemplateAdd final : public Op {
 
 const OpRecord kTemplateAdd{.name = "TemplateAdd",
                             .doc = "Adds a number to labels.\n\nInt64 labels; they stay so.",
+                            .page = {.unseen = "labels alone"},
                             .params = {{.name = "number",
                                         .type = ParamType::kInt,
                                         .doc = "What is added.",

@@ -22,6 +22,7 @@ const OpRecord kTemplateNegate{.name = "TemplateNegate",
                                .doc =
                                    "Turns the sign of all samples.\n\n"
                                    "Audio, (channels, frames), float32, keeps its shape.",
+                               .page = {.unseen = "sounds alone"},
                                .params = {},
                                .oracle = "its test",
                                .make = [](const Arguments&) -> std::unique_ptr<Op> {
