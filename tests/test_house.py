@@ -224,3 +224,26 @@ def test_a_framework_is_its_module_and_a_method(tmp_path: Path) -> None:
     train = [sys.executable, "examples/frameworks/train_template.py"]
     photos = str(ROOT / "examples" / "pictures")
     assert run([*train, photos], tmp_path, PYTHONPATH=str(package)).strip().isdigit()
+
+
+REGISTERED = re.compile(r"Register<(?:OpRecord|CodecRecord|AudioCodecRecord|VideoContainer)>")
+
+
+def names_registered_in(text: str) -> list[str]:
+    """Of the records of a file, whose names stand in them or in a constant before."""
+    names: list[str] = re.findall(r'\.name = "(\w+)",\s*\.doc', text)
+    return names or re.findall(r'std::string_view k\w+ = "(\w+)";', text)
+
+
+def test_operators_and_codecs_have_tests_beside_them_or_a_suite_that_names_them() -> None:
+    """The file's own x_test.cc, any test that has the name, or "Tested by PATH" in the file."""
+    folders = ("headrace/**/*_test.cc", "tests/**/*.py")
+    suites = [path for pattern in folders for path in ROOT.glob(pattern) if path != Path(__file__)]
+    words = {word for path in suites for word in re.findall(r"\w+", path.read_text())}
+    for path in sorted(ROOT.glob("headrace/**/*.cc")):
+        text = path.read_text()
+        if not REGISTERED.search(text) or path.with_name(f"{path.stem}_test.cc").exists():
+            continue
+        said = re.findall(r"Tested by ([\w/.]+\w)", text)
+        assert all((ROOT / suite).exists() for suite in said), path
+        assert said or set(names_registered_in(text)) <= words, f"{path}: in no test"
