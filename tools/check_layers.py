@@ -100,7 +100,7 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
 AT_EACH_LEVEL = "#else  // at each level"
 TARGET, TARGET_END = "HEADRACE_TARGET(", "HEADRACE_TARGET_END"
 MADE_FOR_LEVELS = re.compile(
-    r"\s*#\s*include\s+(HEADRACE_(LANES|KERNEL)"
+    r"\s*#\s*include\s+(HEADRACE_(LANES|\w*KERNEL)"
     r"|.*(/lanes/|_loops\.h)"
     r"|<xxhash\.h>)"  # after all that it includes; it makes static functions
 )

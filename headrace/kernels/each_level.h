@@ -28,7 +28,9 @@
 // What a kernel may say before this header:
 // HEADRACE_OWN_SCALAR  its scalar level is not written in lanes, and stands before this header, in
 //                      namespace headrace::scalar;
-// HEADRACE_NEON_KERNEL the file that NEON has in place of the other half, where shuffles differ;
+// HEADRACE_AVX2_KERNEL, HEADRACE_AVX512_KERNEL, HEADRACE_NEON_KERNEL
+//                      the file that the level has in place of the other half, where shuffles
+//                      differ;
 // HEADRACE_NO_NEON     it needs lanes that neon.h has not, so its scalar level runs there.
 #ifndef HEADRACE_OWN_SCALAR
 #define HEADRACE_LEVEL scalar
@@ -43,7 +45,11 @@
 #define HEADRACE_LEVEL avx2
 #define HEADRACE_LANES "headrace/kernels/lanes/avx2.h"
 HEADRACE_TARGET("avx2,fma,f16c,bmi,bmi2,popcnt");
+#ifdef HEADRACE_AVX2_KERNEL
+#include HEADRACE_AVX2_KERNEL
+#else
 #include HEADRACE_KERNEL
+#endif
 HEADRACE_TARGET_END;
 #undef HEADRACE_LANES
 #undef HEADRACE_LEVEL
@@ -53,7 +59,11 @@ HEADRACE_TARGET_END;
 HEADRACE_TARGET(
     "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,avx512bitalg,gfni,"
     "fma,f16c,bmi,bmi2,popcnt");
+#ifdef HEADRACE_AVX512_KERNEL
+#include HEADRACE_AVX512_KERNEL
+#else
 #include HEADRACE_KERNEL
+#endif
 HEADRACE_TARGET_END;
 #undef HEADRACE_LANES
 #undef HEADRACE_LEVEL

@@ -309,7 +309,7 @@ void bicubic_as_pillow(const PixelWords& source, const double* x, const double* 
                        uint32_t fill, int channels, uint8_t* const out[]) {
   const auto right_end = static_cast<double>(source.width),
              low_end = static_cast<double>(source.height);
-  const auto clamped = [](Few v, int end) { return Min(Max(v, SetFew(0)), SetFew(end - 1)); };
+  const auto clamped = [&](Few v, int end) { return Min(Max(v, SetFew(0)), SetFew(end - 1)); };
   for (int i = 0; i < count; i += kDoubles) {
     Doubles at_x = Load(x + i), at_y = Load(y + i);
     const FewMask counted = InRange(Add(IotaDoubles(), Set(double(i))), double(count));

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stuffed zeros left out with NEON: copies 16 bytes, and goes on after the first 0xff of them.
-// Twin: the loop of unstuff.cc.
-#include "headrace/kernels/jpeg/unstuff_levels.h"
-
-#if defined(__aarch64__)
+// Its scalar reference: unstuff.cc. Internal to kernels/.
 
 #include <arm_neon.h>
 
-namespace headrace {
+namespace headrace::neon {
 namespace {
 
 Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
@@ -35,15 +32,4 @@ Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
 }
 
 }  // namespace
-
-UnstuffPrefix unstuff_neon() { return prefix; }
-
-}  // namespace headrace
-
-#else
-
-namespace headrace {
-UnstuffPrefix unstuff_neon() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::neon

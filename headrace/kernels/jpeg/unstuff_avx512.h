@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stuffed zeros left out with AVX-512 (VBMI2), 64 bytes at a time. Twin: the loop of unstuff.cc.
-#include "headrace/kernels/jpeg/unstuff_levels.h"
+// Stuffed zeros left out with AVX-512 (VBMI2), 64 bytes at a time. Its scalar reference:
+// unstuff.cc. Internal to kernels/.
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-#include "headrace/kernels/target.h"
-
-HEADRACE_TARGET("avx512f,avx512bw,avx512vbmi2,popcnt");
-
-namespace headrace {
+namespace headrace::avx512 {
 namespace {
 
 Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
@@ -32,17 +24,4 @@ Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
 }
 
 }  // namespace
-
-UnstuffPrefix unstuff_avx512() { return prefix; }
-
-}  // namespace headrace
-
-HEADRACE_TARGET_END;
-
-#else
-
-namespace headrace {
-UnstuffPrefix unstuff_avx512() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::avx512

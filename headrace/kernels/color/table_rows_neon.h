@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables with NEON. Twin: the loop of table_rows.cc. A look-up reaches 64 bytes, and one that goes
-// on (TBX) leaves what it does not reach: four of them are any table.
-#include "headrace/kernels/color/table_rows_levels.h"
-
-#if defined(__aarch64__)
+// Tables with NEON. Its scalar reference: table_rows.cc. A look-up reaches 64 bytes, and one that
+// goes on (TBX) leaves what it does not reach: four of them are any table. Internal to kernels/.
 
 #include <arm_neon.h>
 
-namespace headrace {
+namespace headrace::neon {
 namespace {
 
 void look_up(const uint8_t table[256], const TableForm&, const uint8_t* in, int count,
@@ -27,15 +24,4 @@ void look_up(const uint8_t table[256], const TableForm&, const uint8_t* in, int 
 }
 
 }  // namespace
-
-LookUpRow look_up_row_neon() { return look_up; }
-
-}  // namespace headrace
-
-#else
-
-namespace headrace {
-LookUpRow look_up_row_neon() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::neon

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables with AVX-512 (VBMI): the table lies in four registers, each instruction looks up in two.
-// Twin: the loop of table_rows.cc.
-#include "headrace/kernels/color/table_rows_levels.h"
+// Its scalar reference: table_rows.cc. Internal to kernels/.
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-#include "headrace/kernels/target.h"
-
-HEADRACE_TARGET("avx512f,avx512bw,avx512vbmi");
-
-namespace headrace {
+namespace headrace::avx512 {
 namespace {
 
 void look_up(const uint8_t table[256], const TableForm&, const uint8_t* in, int count,
@@ -27,17 +18,4 @@ void look_up(const uint8_t table[256], const TableForm&, const uint8_t* in, int 
 }
 
 }  // namespace
-
-LookUpRow look_up_row_avx512() { return look_up; }
-
-}  // namespace headrace
-
-HEADRACE_TARGET_END;
-
-#else
-
-namespace headrace {
-LookUpRow look_up_row_avx512() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::avx512

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables with AVX2. Twin: the loop of table_rows.cc.
+// Tables with AVX2. Its scalar reference: table_rows.cc. Internal to kernels/.
 //
 // Note [A table of 256 by shuffles of 16]: a shuffle looks up in 16 values, and gives zero where
 // the index has its highest bit. Part k of the table is stored as its difference (exclusive or)
 // from part k - 1, and the index falls by 16 from part to part, saturating at below zero: so each
 // byte adds up the parts up to its own, which is the value that it looks for.
-#include "headrace/kernels/color/table_rows_levels.h"
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-#include "headrace/kernels/target.h"
-
-HEADRACE_TARGET("avx2");
-
-namespace headrace {
+namespace headrace::avx2 {
 namespace {
 
 // Looks up in half of the table. A byte that counts has its place in the half, 0 to 127; the others
@@ -100,17 +91,4 @@ void look_up(const uint8_t table[256], const TableForm& form, const uint8_t* in,
 }
 
 }  // namespace
-
-LookUpRow look_up_row_avx2() { return look_up; }
-
-}  // namespace headrace
-
-HEADRACE_TARGET_END;
-
-#else
-
-namespace headrace {
-LookUpRow look_up_row_avx2() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::avx2

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stuffed zeros left out with AVX2: copies 32 bytes, and goes on after the first 0xff of them.
-// Twin: the loop of unstuff.cc.
-#include "headrace/kernels/jpeg/unstuff_levels.h"
+// Its scalar reference: unstuff.cc. Internal to kernels/.
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-#include "headrace/kernels/target.h"
-
-HEADRACE_TARGET("avx2,bmi");
-
-namespace headrace {
+namespace headrace::avx2 {
 namespace {
 
 Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
@@ -37,17 +28,4 @@ Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
 }
 
 }  // namespace
-
-UnstuffPrefix unstuff_avx2() { return prefix; }
-
-}  // namespace headrace
-
-HEADRACE_TARGET_END;
-
-#else
-
-namespace headrace {
-UnstuffPrefix unstuff_avx2() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::avx2
