@@ -65,15 +65,17 @@ void add_blobs(ColumnList& self, std::string name, std::string_view kind, DType 
 void bind_columns(nb::module_& module) {
   module.def(
       "suffix_of_files",
-      [](const nb::list& paths, const nb::str& root, bool required) {
+      [](const nb::list& paths, const nb::str& root, bool required, bool is_columns) {
         const auto name_at = [&](int64_t i) { return bytes_from_str(nb::str(paths[i])); };
-        return suffix_of_records({.name = {}, .folder = bytes_from_str(root)},
-                                 static_cast<int64_t>(paths.size()), name_at,
-                                 required ? Missing::kRefused : Missing::kAllowed);
+        return suffix_of_records(
+            {.name = {}, .folder = bytes_from_str(root), .is_columns = is_columns},
+            static_cast<int64_t>(paths.size()), name_at,
+            required ? Missing::kRefused : Missing::kAllowed);
       },
       nb::arg("paths"), nb::arg("root") = "", nb::arg("required") = true,
-      nb::sig("def suffix_of_files(paths: list[str], root: str = '', required: bool = True) -> str "
-              "| None"),
+      nb::arg("is_columns") = false,
+      nb::sig("def suffix_of_files(paths: list[str], root: str = '', required: bool = True, "
+              "is_columns: bool = False) -> str | None"),
       "What the paths of a table in memory lack to be files in the folder: nothing, or a suffix. "
       "HR1402 where none of those that are tried is one; None instead, where they may be none.");
   module.def(

@@ -68,6 +68,17 @@ def test_a_folder_of_all_kinds_of_pictures_is_decoded_natively(tmp_path: Path) -
     assert not loader.report.python
 
 
+def test_a_callable_may_make_images_of_int64(pictures: Path) -> None:
+    datasets = pytest.importorskip("torchvision.datasets")
+
+    def numbers(image: Any) -> Any:
+        pixels = np.asarray(image.resize((8, 8)).convert("RGB"))
+        return torch.as_tensor(pixels.astype(np.int64).transpose(2, 0, 1))
+
+    dataloader = DataLoader(datasets.ImageFolder(str(pictures), numbers), batch_size=4)
+    assert_same_batches(dataloader, translated(dataloader))
+
+
 def test_subsets_of_subsets_are_the_same_records() -> None:
     subset = Subset(Subset(numbers(30), range(5, 25)), [3, 3, 0, 19])
     dataloader = DataLoader(subset, batch_size=3)

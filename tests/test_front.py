@@ -84,7 +84,7 @@ def test_a_path_given_as_an_image_is_one_whatever_its_suffix(
     assert [str(field.kind) for field in source.schema] == ["image", "mask", "text"]
     assert source[0]["image"].shape == hr.open(pictures)[0]["image"].shape
     with pytest.raises(hr.StorageError, match="HR0201"):
-        hr.records(image=["no such file"])[0]
+        hr.records(image=["no such file", str(plain)])[0]
 
 
 def test_a_keyword_of_open_is_named_as_such() -> None:
@@ -325,6 +325,8 @@ def test_presets_are_lists_of_transforms() -> None:
     ]  # fmt: skip
     steps = hr.presets.imagenet_eval(192, dtype="float16")
     assert steps[0].arguments["size"] == 219 and steps[-1].arguments["dtype"] == "float16"
+    with pytest.raises(TypeError, match=r"by name: segmentation_train\(40, base=32\)"):
+        hr.presets.segmentation_train(40, 32)  # type: ignore[misc]
 
 
 def test_headrace_never_imports_a_framework_by_itself() -> None:

@@ -162,6 +162,20 @@ def test_files_of_a_table_that_are_nowhere_are_one_error(
     assert f'"{paths.format(1)}"' in said and "nor any of 2 others tried" in said and way in said
 
 
+def test_columns_of_files_that_are_nowhere_are_one_error(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{i}.png") for i in range(3)]
+    with pytest.raises(hr.ConfigError, match=r"HR1402.*/0\.png.*any of 2 others") as error:
+        hr.records(image=paths, label=[0, 1, 2])
+    assert 'hr.records(image=[os.path.join("FOLDER", path), ...])' in str(error.value)
+    with pytest.raises(hr.ConfigError, match=r"hr\.records\(image=paths, label=labels\)"):
+        hr.records(paths)
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"path": paths})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(hr.ConfigError, match=r'HR0113.*(?s:.)*where "path" holds paths: hr\.rec'):
+        hr.Loader(tmp_path / "x.parquet", hr.transforms.Resize(8), batch_size=1)
+
+
 @pytest.mark.parametrize("kind", ["frame", "columns", "pairs", "ids"])
 def test_files_of_a_table_in_memory_are_looked_for_at_once(tmp_path: Path, kind: str) -> None:
     root = folder_of(tmp_path, {"images/1.png": PNG, "images/2.png": PNG})

@@ -166,9 +166,12 @@ class Check {
       names.push_back(headrace::name_of(static_cast<DType>(i)));
     }
     const std::string_view near = nearest_name(plain, names);
+    const bool by_field = name->starts_with('{');
     raise(kOutOfRange, subject() + " must name a dtype (got \"" + *name + "\")",
-          near.empty() ? "float32, float16, bfloat16, uint8, ..."
-                       : "did you mean \"" + std::string(near) + "\"?");
+          by_field ? "one dtype, for images: ToDtype(\"float32\", scale=True); masks have theirs "
+                     "with fields=\"mask\", and int64 by images, masks = batch.segmentation()"
+          : near.empty() ? "float32, float16, bfloat16, uint8, ..."
+                         : "did you mean \"" + std::string(near) + "\"?");
   }
 
   void check_range(int64_t value) const { check_range(static_cast<double>(value)); }

@@ -334,9 +334,17 @@ std::vector<int> PlanMaker::fields_of(const Spec& spec,
   if (fields.empty()) {
     const bool videos = std::ranges::any_of(
         seen, [&](int field) { return states_[field].kind == FieldKind::kVideo; });
+    const bool pictures =
+        std::ranges::any_of(seen, [&](int field) { return is_picture(states_[field].kind); });
+    const auto text = std::ranges::find_if(
+        seen, [&](int field) { return states_[field].kind == FieldKind::kText; });
     raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen),
           videos ? "a step before it takes frames of the video: RandomVideoClips(num_frames=16)"
-                 : "");
+          : pictures || text == seen.end()
+              ? ""
+              : "where \"" + states_[*text].name +
+                    "\" holds paths: hr.records(image=[...]) reads the files, and so does "
+                    "hr.open(DataFrame)");
   }
   return fields;
 }

@@ -117,7 +117,7 @@ TEST(RandomApply, ThatChangesTheShapeLeavesItOpen) {
       refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(8, 9)})}),
       "HR0114 \"image\" is uint8 (3, 8, ?), left open by RandomApply(p=0.5), since only some "
       "records take it | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or "
-      "take ragged=\"list\"");
+      "take Loader(..., ragged=\"list\")");
   EXPECT_EQ(refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(9, 9), crop(8)})}), "accepted");
 }
 

@@ -135,6 +135,8 @@ Output PlanMaker::output_named(const std::string& name) const {
 }
 
 void PlanMaker::refuse_ragged() const {
+  const bool sounds = std::ranges::any_of(
+      plan_->schema_, [](const Field& field) { return field.kind == FieldKind::kAudio; });
   for (const Output& output : plan_->outputs_) {
     const FieldState& state = output.state;
     if (output.origin != OutputOrigin::kField || !std::ranges::count(state.shape, -1)) continue;
@@ -142,10 +144,11 @@ void PlanMaker::refuse_ragged() const {
           "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
           is_picture(state.kind) || output.is_clip()
               ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
-                "ragged=\"list\""
-          : state.kind == FieldKind::kAudio
-              ? "add RandomClip(num_frames) or PadOrTrim(num_frames), or take ragged=\"pad\""
-              : "take ragged=\"list\", or leave it out with fields=");
+                "Loader(..., ragged=\"list\")"
+          : sounds && (state.kind == FieldKind::kAudio || state.kind == FieldKind::kTensor)
+              ? "add RandomClip(num_frames) or PadOrTrim(num_frames), before any spectrogram, or "
+                "take Loader(..., ragged=\"pad\")"
+              : "take Loader(..., ragged=\"list\"), or leave it out with fields=");
   }
 }
 

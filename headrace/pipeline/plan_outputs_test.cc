@@ -56,7 +56,7 @@ TEST(Outputs, TextIsAListAlways) {
 TEST(Outputs, RaggedOnesNameWhoLeftThemOpenAndTheWaysOut) {
   const std::string ways =
       " | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
-      "ragged=\"list\"";
+      "Loader(..., ragged=\"list\")";
   EXPECT_EQ(refusal(kSchema, {}, fields({"image"})),
             "HR0114 \"image\" is uint8 (3, ?, ?), left open by the source, whose records differ in "
             "size" +
@@ -73,7 +73,7 @@ TEST(Outputs, RaggedOnesNameWhoLeftThemOpenAndTheWaysOut) {
           ways);
   EXPECT_EQ(refusal(kSchema, {}, fields({"boxes"})),
             "HR0114 \"boxes\" is float32 (?, 4), left open by the source, whose records differ in "
-            "size | take ragged=\"list\", or leave it out with fields=");
+            "size | take Loader(..., ragged=\"list\"), or leave it out with fields=");
   const PlanPtr plan = plan_of(kSchema, {}, fields({"image", "boxes", "scores"}, Ragged::kList));
   EXPECT_TRUE(plan->outputs()[0].as_list);
   EXPECT_TRUE(plan->outputs()[1].as_list);

@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
@@ -17,6 +20,32 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
+_Given = ParamSpec("_Given")
+_Steps = TypeVar("_Steps")
+
+
+def _said_by_name(preset: Callable[_Given, _Steps]) -> Callable[_Given, _Steps]:
+    """TypeError, with what was meant, where options are given by their place."""
+    options = inspect.signature(preset).parameters.values()
+    placed = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in options)
+    named = [each.name for each in options if each.kind is each.KEYWORD_ONLY]
+
+    @functools.wraps(preset)
+    def checked(*given: _Given.args, **by_name: _Given.kwargs) -> _Steps:
+        more = given[placed:]
+        if more:
+            first = ", ".join(map(repr, given[:placed]))
+            meant = ", ".join(f"{n}={v!r}" for n, v in zip(named, more, strict=False))
+            raise TypeError(
+                f"{preset.__name__}({first}, {', '.join(map(repr, more))}): options are given by "
+                f"name: {preset.__name__}({first}, {meant})"
+            )
+        return preset(*given, **by_name)
+
+    return checked
+
+
+@_said_by_name
 def normalized(
     dtype: Any = "float32",
     mean: tuple[float, ...] = IMAGENET_MEAN,
@@ -32,6 +61,7 @@ def normalized(
     return steps
 
 
+@_said_by_name
 def imagenet_train(
     size: int = 224, *, dtype: Any = "float32", interpolation: Any = "bilinear"
 ) -> list[T.Transform]:
@@ -43,6 +73,7 @@ def imagenet_train(
     ]
 
 
+@_said_by_name
 def imagenet_eval(
     size: int = 224,
     *,
@@ -58,6 +89,7 @@ def imagenet_eval(
     ]
 
 
+@_said_by_name
 def imagenet_reference(
     size: int = 176, *, num_classes: int = 1000, dtype: Any = "float32", group: int = 8
 ) -> list[T.Transform]:
@@ -79,6 +111,7 @@ def imagenet_reference(
     ]
 
 
+@_said_by_name
 def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[Any]:
     """One view of SimCLR's: crop, flip, colours, grey, blur. ``strength``: of the colours."""
     colors = T.ColorJitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
@@ -92,12 +125,14 @@ def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32
     ]
 
 
+@_said_by_name
 def simclr(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[T.Transform]:
     """Two views of each ``image``, drawn apart: the fields ``view1`` and ``view2``."""
     view = simclr_view(size, strength=strength, dtype=dtype)
     return [T.Fork("image", view1=view, view2=view)]
 
 
+@_said_by_name
 def dino(
     size: int = 224,
     *,
@@ -128,6 +163,7 @@ def dino(
     return [T.Fork("image", **views)]
 
 
+@_said_by_name
 def detection_ssd(
     size: int | tuple[int, int] = 300, *, fill: Any = (123, 117, 104), dtype: Any = "float32"
 ) -> list[T.Transform]:
@@ -148,6 +184,7 @@ def detection_ssd(
     ]
 
 
+@_said_by_name
 def detection_mosaic(
     size: int = 640,
     *,
@@ -173,6 +210,7 @@ def detection_mosaic(
     ]
 
 
+@_said_by_name
 def segmentation_train(
     crop: int = 480, *, base: int = 520, dtype: Any = "float32", ignore: int = 255
 ) -> list[T.Transform]:
@@ -190,6 +228,7 @@ def segmentation_train(
     ]
 
 
+@_said_by_name
 def log_mel(
     seconds: float = 10.0, *, sample_rate: int = 16000, n_mels: int = 80
 ) -> list[T.Transform]:
@@ -213,6 +252,7 @@ KINETICS_MEAN = (0.43216, 0.394666, 0.37645)
 KINETICS_STD = (0.22803, 0.22145, 0.216989)
 
 
+@_said_by_name
 def video_train(
     size: int = 112, *, num_frames: int = 16, stride: int = 4, dtype: Any = "float32"
 ) -> list[T.Transform]:
@@ -228,6 +268,7 @@ def video_train(
     ]
 
 
+@_said_by_name
 def video_eval(
     size: int = 112,
     *,

@@ -40,5 +40,7 @@ def test_each_view_is_drawn_by_itself(root: Path) -> None:
 def test_a_blur_of_the_scripts_own_is_native(root: Path) -> None:
     loader = native(script.train_loader(root, aug_plus=True))
     assert "PillowGaussianBlur" in str(loader)
+    assert str(loader.report).count("ToTensor") == 1  # of both views: listed once
+    assert "for each of image, image2" in str(loader.report)
     model = nn.Sequential(nn.Conv2d(3, 4, 8, stride=8), nn.ReLU(), nn.Flatten(), nn.Linear(256, 8))
     assert script.train(loader.torch(), model, torch.optim.SGD(model.parameters(), lr=0.01)) < 1

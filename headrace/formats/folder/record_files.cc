@@ -112,6 +112,7 @@ std::optional<Root> root_near(const FileTable& table, const std::vector<std::str
 }
 
 std::string call_with_root(const FileTable& table, const std::string& root) {
+  if (table.is_columns) return "hr.records(image=[os.path.join(\"" + root + "\", path), ...])";
   const std::string opened = table.name.empty() ? "..." : "\"" + table.name + "\"";
   return "hr.open(" + opened + ", root=\"" + root + "\")";
 }

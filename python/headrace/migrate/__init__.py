@@ -101,12 +101,12 @@ def from_dataloader(
             "a file that cannot be read is an error, where the dataset may take another record: "
             'on_error="substitute" or "skip"',
         )
-    for step in parts.all:
+    for step, note in parts.listed:
         for name in step.names[:-1]:
-            report.add(name, NATIVE if step.native else PYTHON, step.note)
+            report.add(name, NATIVE if step.native else PYTHON, note)
         way = "; ".join(filter(None, map(way_of, step.transforms)))
         became = NATIVE if step.native else PYTHON
-        report.add(step.names[-1], became, step.note, step.cost, way)
+        report.add(step.names[-1], became, note, step.cost, way)
     keywords = keywords_from(dataloader, len(dataset.source), report, changes)
     if "seed" not in {*keywords, *changes} and (parts.draw or keywords.get("shuffle")):
         report.add("seed=0", CHANGED, "torch.manual_seed() does not change it: give seed=N")

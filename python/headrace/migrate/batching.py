@@ -167,9 +167,12 @@ class Batching:
         copies = ", on copies of its records" if loader.collated.copies else ""
         if state := loader.collated.state:
             self._report.add(f"state of {self.name}", CHANGED, f"{state}: {_STATE}")
-        became = NATIVE if self.how == "transpose" else PYTHON
+        if self.how == "transpose":
+            note = f"the records' parts, each as a tuple or list of all records{cost}"
+            self._report.add(self.name, NATIVE, note)
+            return
         note = f"run on each finished batch of .torch(){copies}{cost}"
-        self._report.add(self.name, became, note)
+        self._report.add(self.name, PYTHON, note)
 
     def _sample(self) -> Any:
         """The dataset's own first record."""

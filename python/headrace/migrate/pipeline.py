@@ -35,6 +35,18 @@ class Parts:
         return [*steps, *([self.label] if self.label else [])]
 
     @property
+    def listed(self) -> list[tuple[Translated, str]]:
+        """As a report lists them, with a word on each: once, where all pictures have the same."""
+        lists = list(self.pictures.values())
+        names = [[(step.native, step.names) for step in steps] for steps in lists]
+        label = [(self.label, self.label.note)] if self.label else []
+        if len(lists) > 1 and names.count(names[0]) == len(names) and all(n for n, _ in names[0]):
+            of_each = f"for each of {', '.join(self.pictures)}"
+            notes = ["; ".join(filter(None, (of_each, step.note))) for step in lists[0]]
+            return [*zip(lists[0], notes, strict=True), *label]
+        return [(step, step.note) for step in self.all]
+
+    @property
     def draw(self) -> bool:
         """Whether a step is random, as far as is known: it is compared in another form."""
         return any(list(map(id, step.step)) != list(map(id, step.steady)) for step in self.all)

@@ -112,6 +112,9 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
     step.transforms, step.before = transforms, before
 
 
+_OF_PICTURES = ("uint8", "uint16", "float16", "float32", "bfloat16")
+
+
 def _declared(before: list[Pixels], after: list[Pixels], fixed: bool) -> tuple[Any, ...]:
     """(dtype, shape, kind): -1 where records differ, or may, because what goes in does."""
     first = after[0].shape
@@ -124,7 +127,9 @@ def _declared(before: list[Pixels], after: list[Pixels], fixed: bool) -> tuple[A
         )
         channel = axis == 0 and len(first) == 3
         shape.append(extent if alike and (fixed or channel or not follows) else -1)
-    return str(after[0].dtype), tuple(shape), "image" if len(first) == 3 else "tensor"
+    dtype = str(after[0].dtype)
+    is_picture = len(first) == 3 and dtype in _OF_PICTURES
+    return dtype, tuple(shape), "image" if is_picture else "tensor"
 
 
 def _steadily(originals: Originals) -> Callable[[Any], Any]:

@@ -29,7 +29,7 @@ NOT_A_COLUMN = declare(
 )
 
 
-def records(*, kinds: Any = None, **fields: Any) -> Source:
+def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
     A column is a list of paths (pathlib's, strings that all end as images, audio or video do, any
@@ -37,8 +37,14 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
     axis is the record, or a list of strings; strings named ``label`` become classes.
     Arrays are not copied, unless their byte order is another machine's. kinds: what columns mean,
     where their names do not say it; see ``Source.with_kinds``. Strings are "text", "label", or
-    paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ.
+    paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ, and where
+    none of the paths is a file (HR1402).
     """
+    if unnamed:
+        raise NOT_A_COLUMN.error(
+            f"a {type(unnamed[0]).__name__} without a name",
+            hint="a keyword names each column: hr.records(image=paths, label=labels)",
+        )
     said = listed_kinds(kinds)
     columns = _core.ColumnList()
     for name, values in fields.items():
@@ -51,8 +57,8 @@ def add_column(
 ) -> None:
     """Adds a column of paths, strings or numbers.
 
-    said: its kind, where it is given. root: the folder of a table's paths, of which some must be
-    files (ConfigError HR1402).
+    said: its kind, where it is given. root: the folder of a table's paths. Some paths must be files
+    (ConfigError HR1402).
     """
     if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
         raise NOT_A_COLUMN.error(
@@ -79,6 +85,8 @@ def add_column(
         if root is not None:
             suffix = _core.suffix_of_files(strings, root) or ""
             strings = [os.path.join(root, path) + suffix for path in strings]
+        elif "://" not in os.fspath(strings[0]):  # of a storage that is asked later
+            _core.suffix_of_files(strings, is_columns=True)
         columns.add_paths(name, strings)
     else:
         columns.add_texts(name, strings)
@@ -148,6 +156,7 @@ def array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
             f"{name} is {type(values).__name__} of {array.dtype}",
             hint='.astype("int64") of it are numbers'
             if times
-            else "records of unequal shape: hr.open(a list of dictionaries)",
+            else f'records of unequal shape: hr.open([{{"{name}": value, ...}}, ...]), a list of '
+            "dictionaries",
         )
     return array
