@@ -20,7 +20,9 @@ install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN "*_session.h" EXCLUDE
         PATTERN "*_library.h" EXCLUDE
         PATTERN "*_loops.h" EXCLUDE
-        PATTERN "*_loop.h" EXCLUDE
+        PATTERN "*_avx2.h" EXCLUDE
+        PATTERN "*_avx512.h" EXCLUDE
+        PATTERN "*_neon.h" EXCLUDE
         PATTERN "lanes" EXCLUDE
         PATTERN "each_level.h" EXCLUDE)
 
