@@ -92,8 +92,14 @@ class Timed:
     def seeded(self, seed: int) -> contextlib.AbstractContextManager[None]:
         """The same for generators that it holds, too."""
         if self._generators is None:
-            self._generators = generators_in(vars(self))
+            found = generators_in(vars(self))
+            self.renew()
+            left = set(map(id, generators_in(vars(self))))
+            self._generators = [each for each in found if id(each) in left]
         return seeded(seed, self._generators)
+
+    def renew(self) -> None:
+        """Lets go of the generators that each call makes of its own."""
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
         return os.getpid(), vars(self), program.entries(vars(self))
@@ -138,6 +144,32 @@ class Originals(Timed):
         for transform in self.transforms:
             value = transform(value)
         return value
+
+    def renew(self) -> None:
+        for transform in self.transforms:
+            if isinstance(transform, Keyword):
+                transform.renew()
+
+
+class Keyword:
+    """``transform(image=image)["image"]`` as a function of the image: Albumentations' way."""
+
+    def __init__(self, transform: Any, given: str, returned: str) -> None:
+        self.transform = transform
+        self._given, self._returned = given, returned
+        self.__name__ = name_of(transform)
+
+    def __call__(self, image: Any) -> Any:
+        self.renew()
+        return self.transform(**{self._given: image})[self._returned]
+
+    def renew(self) -> None:
+        """Its own generators are others, which are functions of the global one."""
+        if hasattr(self.transform, "set_random_seed"):
+            self.transform.set_random_seed(int(np.random.randint(1 << 31)))
+
+    def __repr__(self) -> str:
+        return f"{self.__name__}({self._given}=image)"
 
 
 class OnTarget(Timed):

@@ -23,9 +23,8 @@ from headrace.migrate.look import LIMIT, Looked, look, transforms_of
 from headrace.migrate.look.columns import numpy_column
 from headrace.migrate.look.marks import Op
 from headrace.migrate.look.pictures import opened
-from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node
-from headrace.migrate.originals import pixels_of
+from headrace.migrate.originals import Keyword, pixels_of
 from headrace.sources import Source
 from headrace.sources.media_paths import is_media_path
 
@@ -37,23 +36,6 @@ def _default_dtype() -> Any:
     """Of the tensors that a dataset makes of numbers."""
     torch = sys.modules.get("torch")
     return torch and torch.get_default_dtype()
-
-
-class Keyword:
-    """``transform(image=image)["image"]`` as a function of the image: Albumentations' way."""
-
-    def __init__(self, transform: Any, given: str, returned: str) -> None:
-        self.transform = transform
-        self._given, self._returned = given, returned
-        self.__name__ = name_of(transform)
-
-    def __call__(self, image: Any) -> Any:
-        if hasattr(self.transform, "set_random_seed"):  # it has generators of its own
-            self.transform.set_random_seed(int(np.random.randint(1 << 31)))
-        return self.transform(**{self._given: image})[self._returned]
-
-    def __repr__(self) -> str:
-        return f"{self.__name__}({self._given}=image)"
 
 
 def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
