@@ -11,6 +11,8 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import twisters
 from headrace.migrate.held import reached_from
 from headrace.migrate.parts import is_thing
@@ -81,4 +83,17 @@ def _methods_of(value: Any) -> _Methods | None:
     def put(state: Any) -> None:
         bits.state = state
 
-    return lambda: bits.state, put, lambda seed: put(type(bits)(seed).state)
+    def begin(seed: int) -> None:
+        put(_pcg64_state(seed) if type(bits) is np.random.PCG64 else type(bits)(seed).state)
+
+    return lambda: bits.state, put, begin
+
+
+def _pcg64_state(seed: int) -> dict[str, Any]:
+    """Any 128 bits are a state, and any odd ones an increment: no generator has to be made."""
+    import hashlib  # which has no part in importing headrace
+
+    digest = hashlib.blake2b(seed.to_bytes(8, "little"), digest_size=32).digest()
+    state, increment = (int.from_bytes(digest[at : at + 16], "little") for at in (0, 16))
+    inner = {"state": state, "inc": increment | 1}
+    return {"bit_generator": "PCG64", "state": inner, "has_uint32": 0, "uinteger": 0}
