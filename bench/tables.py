@@ -12,7 +12,7 @@ REFERENCE = "DALI, fused"  # what ratios in tables are to, where it ran
 LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "scalar": "scalar"}
 # And the form of a level for CPUs whose pdep is slow.
 FORMS_OF_LEVELS = LEVELS | {"avx2-slow-pdep": "AVX2 without pdep"}
-LABELS = 240  # pixels for the labels of a chart
+LABELS = 260  # pixels for the labels of a chart
 FORMS = {"packed": "packed", "dense": "packed dense", "indexed": "indexed", "plain": "plain files"}
 
 
