@@ -6,8 +6,24 @@
 #include <cmath>
 #include <cstring>
 
-#include "headrace/kernels/audio/samples_levels.h"
-#include "headrace/kernels/dispatch.h"
+namespace headrace::scalar {
+namespace {
+
+// Each converts as many samples from the first on as whole vectors hold, and says how many; they
+// read no byte after the last sample. Integers are multiplied by `scale`, 24 bits as the upper
+// ones of 32.
+size_t int16(const uint8_t*, size_t, size_t, float, float*) { return 0; }
+size_t int24(const uint8_t*, size_t, size_t, float, float*) { return 0; }
+size_t int32(const uint8_t*, size_t, size_t, float, float*) { return 0; }
+size_t float32(const uint8_t*, size_t, size_t, float*) { return 0; }
+
+}  // namespace
+}  // namespace headrace::scalar
+
+#define HEADRACE_OWN_SCALAR
+#define HEADRACE_NO_NEON
+#define HEADRACE_KERNEL "headrace/kernels/audio/samples_loops.h"
+#include "headrace/kernels/each_level.h"
 
 namespace headrace {
 namespace {
@@ -46,16 +62,6 @@ constexpr std::array<float, 256> table() {
 }
 constexpr std::array<float, 256> kALaw = table<a_law>(), kMuLaw = table<mu_law>();
 
-size_t none(const uint8_t*, size_t, size_t, float, float*) { return 0; }
-
-const SampleKernels& kernels() {
-  static constexpr SampleKernels kScalar{
-      none, none, none, [](const uint8_t*, size_t, size_t, float*) { return size_t{0}; }};
-  static const ByLevel<const SampleKernels*> by_level{&kScalar, sample_kernels_avx2(),
-                                                      sample_kernels_avx2()};
-  return *by_level.in_force();
-}
-
 // From sample i on. Sixteen at a time, which the compiler makes vectors of where a channel stands
 // alone.
 template <size_t kBytes, class Convert>
@@ -73,7 +79,7 @@ void convert(const uint8_t* __restrict from, size_t step, size_t count, float* _
 constexpr float kOfInt32 = 1.0f / 2147483648.0f;
 
 void from_int32(const uint8_t* from, size_t step, size_t count, float scale, float* to) {
-  const size_t done = kernels().int32(from, step, count, scale, to);
+  const size_t done = HEADRACE_BY_LEVEL(int32)(from, step, count, scale, to);
   const auto one = [scale](const uint8_t* at) {
     return static_cast<float>(stored<int32_t>(at)) * scale;
   };
@@ -89,7 +95,7 @@ void samples_from_uint8(const uint8_t* from, size_t step, size_t count, float* t
 
 void samples_from_int16(const uint8_t* from, size_t step, size_t count, float* to) {
   constexpr float kScale = 1.0f / 32768;
-  const size_t done = kernels().int16(from, step, count, kScale, to);
+  const size_t done = HEADRACE_BY_LEVEL(int16)(from, step, count, kScale, to);
   const auto one = [](const uint8_t* at) {
     return static_cast<float>(stored<int16_t>(at)) * kScale;
   };
@@ -97,7 +103,7 @@ void samples_from_int16(const uint8_t* from, size_t step, size_t count, float* t
 }
 
 void samples_from_int24(const uint8_t* from, size_t step, size_t count, float* to) {
-  const size_t done = kernels().int24(from, step, count, kOfInt32, to);
+  const size_t done = HEADRACE_BY_LEVEL(int24)(from, step, count, kOfInt32, to);
   const auto one = [](const uint8_t* at) {
     const uint32_t high = uint32_t{at[0]} << 8 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 24;
     return static_cast<float>(static_cast<int32_t>(high)) * kOfInt32;
@@ -114,7 +120,7 @@ void samples_from_float32(const uint8_t* from, size_t step, size_t count, float*
     if (count > 0) std::memcpy(to, from, count * sizeof(float));
     return;
   }
-  const size_t done = kernels().float32(from, step, count, to);
+  const size_t done = HEADRACE_BY_LEVEL(float32)(from, step, count, to);
   convert<4>(from, step, count, to, [](const uint8_t* at) { return stored<float>(at); }, done);
 }
 

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored samples with AVX2, of channels that stand alone and of two side by side. Twin: the loops
-// of samples.cc.
-#include "headrace/kernels/audio/samples_levels.h"
+// Stored samples with AVX2, of channels that stand alone and of two side by side: samples.cc has
+// their scalar reference, and includes them at both levels of x86. Internal to kernels/.
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-#include "headrace/kernels/target.h"
-
-HEADRACE_TARGET("avx2");
-
-namespace headrace {
+namespace headrace::HEADRACE_LEVEL {
 namespace {
 
 constexpr size_t kFrames = 8;
@@ -98,20 +89,5 @@ size_t float32(const uint8_t* from, size_t step, size_t count, float* to) {
   return i;
 }
 
-constexpr SampleKernels kKernels{int16, int24, int32, float32};
-
 }  // namespace
-
-const SampleKernels* sample_kernels_avx2() { return &kKernels; }
-
-}  // namespace headrace
-
-HEADRACE_TARGET_END;
-
-#else
-
-namespace headrace {
-const SampleKernels* sample_kernels_avx2() { return nullptr; }
-}  // namespace headrace
-
-#endif
+}  // namespace headrace::HEADRACE_LEVEL
