@@ -86,7 +86,12 @@ def add_column(
             suffix = _core.suffix_of_files(strings, root) or ""
             strings = [os.path.join(root, path) + suffix for path in strings]
         elif "://" not in os.fspath(strings[0]):  # of a storage that is asked later
-            _core.suffix_of_files(strings, is_columns=True)
+            guessed = not said and name not in FILE_FIELDS and not isinstance(first, os.PathLike)
+            if _core.suffix_of_files(strings, required=not guessed, is_columns=True) is None:
+                raise NOT_A_COLUMN.error(
+                    f"{name} has texts that end as files do, and no file {first!r} exists",
+                    hint=f'kinds={{"{name}": "text"}}, or paths from the current folder on',
+                )
         columns.add_paths(name, strings)
     else:
         columns.add_texts(name, strings)
