@@ -10,9 +10,9 @@ void Plan::foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, 
   const auto draws_of = [&](const Step& step) {
     return Draws(seed, epoch, static_cast<uint64_t>(position), step.key);
   };
-  const auto end = static_cast<int>(steps_.size());
+  const auto end = static_cast<int>(parts_.steps.size());
   for (int at = 0; at < end; ++at) {
-    const Step& step = steps_[at];
+    const Step& step = parts_.steps[at];
     switch (step.kind) {
       case Step::Kind::kPython:
         for (const int field : step.fields) fields[field].reset();
@@ -25,7 +25,7 @@ void Plan::foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, 
         at = step.after_list(-1, draws_of(step)) - 1;
         break;
       case Step::Kind::kNext: {
-        const Step& select = steps_[step.select];
+        const Step& select = parts_.steps[step.select];
         at = select.after_list(step.list, draws_of(select)) - 1;
         break;
       }

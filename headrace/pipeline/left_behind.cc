@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -64,15 +64,15 @@ bool declares_other_size(const Step& step) {
 
 }  // namespace
 
-std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
-  const auto is_image = [&](int field) { return states_[field].kind == FieldKind::kImage; };
+std::vector<int> left_behind(const PlanDraft& draft, const Step& step, bool random) {
+  const auto is_image = [&](int field) { return draft.states[field].kind == FieldKind::kImage; };
   const bool images = std::ranges::all_of(step.fields, is_image);
   std::vector<int> left;
-  for (int field : scopes_.front().visible) {
-    if (!is_spatial(states_[field].kind) || std::ranges::count(step.fields, field)) continue;
-    const bool meant = std::ranges::any_of(scopes_, [&](const Scope& each) {
+  for (int field : draft.scopes.front().visible) {
+    if (!is_spatial(draft.states[field].kind) || std::ranges::count(step.fields, field)) continue;
+    const bool meant = std::ranges::any_of(draft.scopes, [&](const PlanScope& each) {
       return std::ranges::count(each.apart, field) ||
-             (each.of_one_field && std::ranges::count(own_lists_, field) &&
+             (each.of_one_field && std::ranges::count(draft.own_lists, field) &&
               (!random || (images && is_image(field))));
     });
     if (!meant) left.push_back(field);
@@ -80,34 +80,36 @@ std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
   return left;
 }
 
-std::optional<Error> PlanMaker::misplaced_behind(Step& step, const std::vector<bool>& live) const {
+std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
+                                      const std::vector<bool>& live) {
   const bool in_python = step.kind == Step::Kind::kPython;
-  if (plan_->options_.looks || (in_python && !gives_picture(step, live))) step.left_behind.clear();
+  if (draft.options.looks || (in_python && !gives_picture(step, live))) step.left_behind.clear();
   std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
   const bool unknown = in_python && step.function->geometry() == PythonGeometry::kUnknown;
   if (!step.left_behind.empty() && (!unknown || declares_other_size(step))) {
     const int left = step.left_behind.front();
-    Error error = plan_->left_behind_error(step, left);
-    if (std::ranges::count(alone_, left)) {
+    Error error = draft.left_behind_error(step, left);
+    if (std::ranges::count(draft.alone, left)) {
       error.note = "a picture has moved without it before, by fields= of that step";
     }
     return error;
   }
   // The rest shows when a record comes back; what the function takes may be what it leaves.
-  if (unknown && !plan_->options_.looks && gives_picture(step, live)) {
-    std::ranges::copy_if(step.fields, std::back_inserter(step.left_behind),
-                         [&](int field) { return live[field] && is_spatial(states_[field].kind); });
+  if (unknown && !draft.options.looks && gives_picture(step, live)) {
+    std::ranges::copy_if(step.fields, std::back_inserter(step.left_behind), [&](int field) {
+      return live[field] && is_spatial(draft.states[field].kind);
+    });
   }
   return {};
 }
 
-Error Plan::left_behind_error(const Step& step, int left) const {
-  const FieldState& field = inputs_[left];
+Error PlanParts::left_behind_error(const Step& step, int left) const {
+  const FieldState& field = inputs[left];
   std::string moved;
   int count = 0;
   for (int each : step.fields) {
-    if (!is_picture(inputs_[each].kind) || each == left) continue;
-    moved += (count++ ? ", " : "") + quoted(inputs_[each].name);
+    if (!is_picture(inputs[each].kind) || each == left) continue;
+    moved += (count++ ? ", " : "") + quoted(inputs[each].name);
   }
   const std::string said = count == 1 ? moved : "(" + moved + ")";
   const std::string name = quoted(field.name);

@@ -3,7 +3,7 @@
 // (Note [What a function gives back] in plan_python.cc).
 #include <algorithm>
 
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -23,92 +23,50 @@ bool can_stay(FieldKind kind, const Shape& shape) {
   return kind == FieldKind::kMasks && shape.size() >= 2;
 }
 
-}  // namespace
-
-void PlanMaker::add_python(const Spec& spec) {
-  Step step;
-  step.kind = Step::Kind::kPython;
-  step.function = spec.function;
-  const std::string name = spec.function->name();
-  step.key = next_key(name);
-  if (!spec.fields.empty()) {
-    raise(kBadStep, "[" + name + "] takes no fields=", "its argument names are its fields");
-  }
-  std::string inputs;
-  std::vector<Field> seen;
-  for (const int field : values_in_sight()) seen.push_back(as_field(field));
-  for (const std::string& input : spec.function->chosen(seen)) {
-    const int field = argument_named(input, *spec.function);
-    if (std::ranges::count(step.fields, field)) {
-      raise(kBadStep, "[" + name + "] names the field \"" + states_[field].name + "\" twice");
-    }
-    step.taken.push_back(as_field(field));
-    step.taken.back().name = input;
-    step.values.push_back({.first = step.fields.size(), .leading = clip_axes(field)});
-    for (const int each : clip_of(field)) {
-      step.fields.push_back(each);
-      step.before.push_back(states_[each]);
-      step.output_names.push_back(input);
-      step.output_fields.push_back(each);
-      step.after.push_back(states_[each]);
-    }
-    step.values.back().count = step.fields.size() - step.values.back().first;
-    inputs += (inputs.empty() ? "" : ", ") + input;
-  }
-  step.label = name + "(" + inputs + ")";
-  refuse_uncut(step.fields, step.label);
-  check_not_batched(step.fields, step.label);
-  refuse_on_device(step.fields, step.label);
-  const PythonGeometry geometry = step.function->geometry();
-  if (geometry != PythonGeometry::kAlone) {
-    step.left_behind = left_behind(step, geometry == PythonGeometry::kMoves);
-  }
-  add_python_outputs(step);
-  plan_->steps_.push_back(std::move(step));
-}
-
-// Of a clip the first of its pictures, which stands for it.
-std::vector<int> PlanMaker::values_in_sight() const {
-  std::vector<int> out = scopes_.back().visible;
-  std::erase_if(out, [&](int field) { return states_[field].clip_frame > 0; });
-  return out;
-}
-
-// A field at this point, as a function is told what it is given.
-Field PlanMaker::as_field(int field) const {
-  const FieldState& state = states_[field];
-  Shape shape = clip_axes(field);
-  const bool is_clip = !shape.empty();
-  shape.insert(shape.end(), state.shape.begin(), state.shape.end());
-  return {.name = state.name,
-          .kind = is_clip ? FieldKind::kVideo : state.kind,
-          .dtype = state.dtype,
-          .shape = shape,
-          .box_format = state.box_format,
-          .clamping = state.clamping,
-          .row_group = state.row_group};
-}
-
 // The field that an argument means. With one field and one argument there is no doubt.
-int PlanMaker::argument_named(const std::string& input, const PythonFunction& function) const {
-  const std::vector<int> seen = values_in_sight();
-  const auto is_it = [&](int field) { return states_[field].name == input; };
-  if (std::ranges::any_of(seen, is_it) || gone_.contains(input)) return field_named(input);
+int argument_named(const PlanDraft& draft, const std::string& input,
+                   const PythonFunction& function) {
+  const std::vector<int> seen = draft.values_in_sight();
+  const auto is_it = [&](int field) { return draft.states[field].name == input; };
+  if (std::ranges::any_of(seen, is_it) || draft.gone.contains(input))
+    return draft.field_named(input);
   if (seen.size() == 1 && function.inputs().size() == 1) return seen.front();
-  if (input == scopes_.back().alias) return field_named(input);
+  if (input == draft.scopes.back().alias) return draft.field_named(input);
   std::vector<std::string_view> names;
-  for (int field : seen) names.push_back(states_[field].name);
+  for (int field : seen) names.push_back(draft.states[field].name);
   std::string_view near = nearest_name(input, names);
   if (near.empty() && !names.empty()) near = names.front();
   raise(kBadStep,
         "[" + function.name() + "] its arguments are fields by their names, and \"" + input +
-            "\" is none of " + names_of(seen),
+            "\" is none of " + draft.names_of(seen),
         "T.Python(function, fields=\"" + std::string(near) +
             "\") says what the arguments are; or rename the argument to " + std::string(near));
 }
 
+// A clip stays one: as many pictures, of another size, dtype or number of channels.
+void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& declared, Step& step) {
+  const Shape& shape = declared.shape;
+  const size_t axes = value.leading.size();
+  const auto picture = shape.begin() + std::ptrdiff_t(std::min(axes, shape.size()));
+  if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
+    raise(
+        kBadStep,
+        "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
+            text_of(declared.dtype, shape) + ", and a clip stays as many frames",
+        "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; what else comes of it is a "
+        "new field");
+  }
+  for (size_t i = value.first; i < value.first + value.count; ++i) {
+    FieldState state = step.after[i];
+    state.dtype = declared.dtype;
+    state.shape.assign(picture, shape.end());
+    if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
+    step.after[i] = draft.states[step.output_fields[i]] = state;
+  }
+}
+
 // What the function declares: a known field in another form, or a new field.
-void PlanMaker::add_python_outputs(Step& step) {
+void add_python_outputs(PlanDraft& draft, Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
     const auto known = std::ranges::find(step.output_names, declared.name);
@@ -116,7 +74,7 @@ void PlanMaker::add_python_outputs(Step& step) {
       return each.is_clip() && step.output_names[each.first] == declared.name;
     });
     if (value != step.values.end()) {
-      declare_clip(*value, declared, step);
+      declare_clip(draft, *value, declared, step);
       continue;
     }
     if (known != step.output_names.end() && !step.function->says_kind(declared.name)) {
@@ -138,23 +96,23 @@ void PlanMaker::add_python_outputs(Step& step) {
         state.clamping = step.after[at].clamping;
         state.row_group = step.after[at].row_group;
       }
-      step.after[at] = states_[step.output_fields[at]] = state;
+      step.after[at] = draft.states[step.output_fields[at]] = state;
       continue;
     }
-    for (int other : scopes_.front().visible) {
-      if (states_[other].name != declared.name) continue;
+    for (int other : draft.scopes.front().visible) {
+      if (draft.states[other].name != declared.name) continue;
       raise(kBadStep,
             "[" + step.function->name() + "] declares \"" + declared.name +
                 "\", a field that it does not take",
             "make it an argument of the function");
     }
-    if (scope().conditional) {
+    if (draft.scope().conditional) {
       raise(kBadStep, "[" + step.function->name() + "] cannot add the field \"" + declared.name +
                           "\" inside a RandomApply");
     }
-    const int field = add_field(state);
+    const int field = draft.add_field(state);
     // Outer lists see it too, up to the list that it stands in.
-    for (Scope& each : scopes_) each.visible.push_back(field);
+    for (PlanScope& each : draft.scopes) each.visible.push_back(field);
     step.values.push_back({.first = step.output_fields.size()});
     step.output_names.push_back(declared.name);
     step.output_fields.push_back(field);
@@ -162,26 +120,48 @@ void PlanMaker::add_python_outputs(Step& step) {
   }
 }
 
-// A clip stays one: as many pictures, of another size, dtype or number of channels.
-void PlanMaker::declare_clip(const CrossingValue& value, const Field& declared, Step& step) {
-  const Shape& shape = declared.shape;
-  const size_t axes = value.leading.size();
-  const auto picture = shape.begin() + std::ptrdiff_t(std::min(axes, shape.size()));
-  if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
-    raise(
-        kBadStep,
-        "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
-            text_of(declared.dtype, shape) + ", and a clip stays as many frames",
-        "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; what else comes of it is a "
-        "new field");
+}  // namespace
+
+void add_python(PlanDraft& draft, const Spec& spec) {
+  Step step;
+  step.kind = Step::Kind::kPython;
+  step.function = spec.function;
+  const std::string name = spec.function->name();
+  step.key = draft.next_key(name);
+  if (!spec.fields.empty()) {
+    raise(kBadStep, "[" + name + "] takes no fields=", "its argument names are its fields");
   }
-  for (size_t i = value.first; i < value.first + value.count; ++i) {
-    FieldState state = step.after[i];
-    state.dtype = declared.dtype;
-    state.shape.assign(picture, shape.end());
-    if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
-    step.after[i] = states_[step.output_fields[i]] = state;
+  std::string inputs;
+  std::vector<Field> seen;
+  for (const int field : draft.values_in_sight()) seen.push_back(draft.as_field(field));
+  for (const std::string& input : spec.function->chosen(seen)) {
+    const int field = argument_named(draft, input, *spec.function);
+    if (std::ranges::count(step.fields, field)) {
+      raise(kBadStep, "[" + name + "] names the field \"" + draft.states[field].name + "\" twice");
+    }
+    step.taken.push_back(draft.as_field(field));
+    step.taken.back().name = input;
+    step.values.push_back({.first = step.fields.size(), .leading = draft.clip_axes(field)});
+    for (const int each : draft.clip_of(field)) {
+      step.fields.push_back(each);
+      step.before.push_back(draft.states[each]);
+      step.output_names.push_back(input);
+      step.output_fields.push_back(each);
+      step.after.push_back(draft.states[each]);
+    }
+    step.values.back().count = step.fields.size() - step.values.back().first;
+    inputs += (inputs.empty() ? "" : ", ") + input;
   }
+  step.label = name + "(" + inputs + ")";
+  refuse_uncut(draft, step.fields, step.label);
+  check_not_batched(draft, step.fields, step.label);
+  refuse_on_device(draft, step.fields, step.label);
+  const PythonGeometry geometry = step.function->geometry();
+  if (geometry != PythonGeometry::kAlone) {
+    step.left_behind = left_behind(draft, step, geometry == PythonGeometry::kMoves);
+  }
+  add_python_outputs(draft, step);
+  draft.steps.push_back(std::move(step));
 }
 
 }  // namespace headrace

@@ -59,50 +59,50 @@ Error rows_differ(const std::string& name, int64_t rows, const std::string& othe
 }  // namespace
 
 Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& renderer) const {
-  record.fields.resize(inputs_.size());
-  record.pixels.resize(inputs_.size());
+  record.fields.resize(parts_.inputs.size());
+  record.pixels.resize(parts_.inputs.size());
   // Made by steps: let go of what the last record left, so that its memory is free again.
-  for (size_t i = schema_.size(); i < inputs_.size(); ++i) {
-    record.fields[i].kind = inputs_[i].kind;
+  for (size_t i = parts_.schema.size(); i < parts_.inputs.size(); ++i) {
+    record.fields[i].kind = parts_.inputs[i].kind;
     record.fields[i].owned.reset();
     record.fields[i].sound = {};
     record.fields[i].video = {};
     record.fields[i].frame.reset();
-    if (is_picture(inputs_[i].kind)) record.fields[i].picture = Recipe();
+    if (is_picture(parts_.inputs[i].kind)) record.fields[i].picture = Recipe();
   }
-  for (size_t i = 0; i < schema_.size(); ++i) {
+  for (size_t i = 0; i < parts_.schema.size(); ++i) {
     FieldValue& value = record.fields[i];
-    value.kind = inputs_[i].kind;
+    value.kind = parts_.inputs[i].kind;
     value.owned.reset();
-    if (!wanted_[i]) continue;
-    const Beginning from{schema_[i], inputs_[i], input_bytes_[i], data.fields[i],
-                         options_,   renderer,   record.pixels[i]};
+    if (!parts_.wanted[i]) continue;
+    const Beginning from{parts_.schema[i], parts_.inputs[i], parts_.input_bytes[i], data.fields[i],
+                         parts_.options,   renderer,         record.pixels[i]};
     if (Result<void> begun = record_of(value.kind).begin(from, value); !begun) return begun;
-    if (value.kind == FieldKind::kAudio && !any_rate_[i]) {
-      if (Result<void> one = check_rate(inputs_[i], value); !one) return one;
+    if (value.kind == FieldKind::kAudio && !parts_.any_rate[i]) {
+      if (Result<void> one = check_rate(parts_.inputs[i], value); !one) return one;
     }
   }
   return check_row_groups(record);
 }
 
 std::vector<bool> Plan::by_range() const {
-  std::vector<bool> out(schema_.size());
+  std::vector<bool> out(parts_.schema.size());
   for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = wanted_[i] && record_of(inputs_[i].kind).by_range;
+    out[i] = parts_.wanted[i] && record_of(parts_.inputs[i].kind).by_range;
   }
   return out;
 }
 
 Result<void> Plan::check_row_groups(const Record& record) const {
   std::map<uint8_t, size_t> first;  // of each group
-  for (size_t i = 0; i < schema_.size(); ++i) {
-    const uint8_t group = schema_[i].row_group;
+  for (size_t i = 0; i < parts_.schema.size(); ++i) {
+    const uint8_t group = parts_.schema[i].row_group;
     const Shape& shape = record.fields[i].shape;
-    if (group == 0 || !wanted_[i] || shape.empty()) continue;
+    if (group == 0 || !parts_.wanted[i] || shape.empty()) continue;
     const size_t with = first.emplace(group, i).first->second;
     const int64_t rows = record.fields[with].shape[0];
     if (shape[0] == rows) continue;
-    return rows_differ(schema_[i].name, shape[0], schema_[with].name, rows);
+    return rows_differ(parts_.schema[i].name, shape[0], parts_.schema[with].name, rows);
   }
   return {};
 }
@@ -113,39 +113,39 @@ Result<void> Plan::check_rows(const Step& step, const Record& record) const {
     const int64_t rows = row_count(record.fields[field]);
     const int64_t first = row_count(record.fields[step.rows.front()]);
     if (rows != first)
-      return rows_differ(inputs_[field].name, rows, inputs_[step.rows[0]].name, first);
+      return rows_differ(parts_.inputs[field].name, rows, parts_.inputs[step.rows[0]].name, first);
   }
   return {};
 }
 
 Error Plan::in_step(int at, Error error) const {
   if (error.note.empty()) {
-    error.note =
-        "in step " + std::to_string(options_.steps_before + at + 1) + ", " + steps_[at].label;
+    error.note = "in step " + std::to_string(parts_.options.steps_before + at + 1) + ", " +
+                 parts_.steps[at].label;
   }
   return error;
 }
 
 bool Plan::has_python_steps() const {
-  return std::ranges::any_of(steps_,
+  return std::ranges::any_of(parts_.steps,
                              [](const Step& step) { return step.kind == Step::Kind::kPython; });
 }
 
 bool Plan::delivers_lists() const {
-  return std::ranges::any_of(outputs_, [](const Output& output) {
+  return std::ranges::any_of(parts_.outputs, [](const Output& output) {
     return output.as_list && output.origin != OutputOrigin::kKey;
   });
 }
 
-bool Plan::assembles() const { return std::ranges::any_of(outputs_, &Output::is_assembled); }
+bool Plan::assembles() const { return std::ranges::any_of(parts_.outputs, &Output::is_assembled); }
 
 int64_t Plan::partners_within() const {
-  return partner_step_ < 0 ? 0 : steps_[partner_step_].op->near_partners().within;
+  return parts_.partner_step < 0 ? 0 : parts_.steps[parts_.partner_step].op->near_partners().within;
 }
 
 size_t Plan::prepared_bytes() const {
-  if (partner_step_ < 0) return 0;
-  const Step& step = steps_[partner_step_];
+  if (parts_.partner_step < 0) return 0;
+  const Step& step = parts_.steps[parts_.partner_step];
   size_t channels = 0;
   for (size_t i = 0; i < step.after.size(); ++i) {
     const FieldState& state = step.after[i];
@@ -157,21 +157,21 @@ size_t Plan::prepared_bytes() const {
 
 Result<void> Plan::prepare_partner(Record& record, Renderer& renderer, uint64_t seed,
                                    uint64_t epoch) const {
-  const Step& step = steps_[partner_step_];
+  const Step& step = parts_.steps[parts_.partner_step];
   const Draws draws(seed, epoch, static_cast<uint64_t>(record.position), step.key);
   OpContext context{record, step.fields, draws, renderer, {}, step.rows};
   if (Result<void> rows = check_rows(step, record); !rows) return rows;
   Result<void> done = step.op->prepare(context);
-  if (!done) return in_step(partner_step_, std::move(done.error()));
+  if (!done) return in_step(parts_.partner_step, std::move(done.error()));
   return done;
 }
 
 Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                           int end) const {
   const uint64_t position = static_cast<uint64_t>(record.position);
-  if (end < 0) end = static_cast<int>(steps_.size());
+  if (end < 0) end = static_cast<int>(parts_.steps.size());
   while (at < end) {
-    const Step& step = steps_[at];
+    const Step& step = parts_.steps[at];
     switch (step.kind) {
       case Step::Kind::kPython:
         return at;
@@ -185,7 +185,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         at = step.after_list(-1, Draws(seed, epoch, position, step.key));
         continue;
       case Step::Kind::kNext: {
-        const Step& select = steps_[step.select];
+        const Step& select = parts_.steps[step.select];
         at = select.after_list(step.list, Draws(seed, epoch, position, select.key));
         continue;
       }

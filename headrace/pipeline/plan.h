@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/fields/begin.h"
@@ -142,37 +143,62 @@ struct DevicePoint {
   bool has_work = false;    // one does after it
 };
 
+// What a plan is made of, and what make_plan() writes (plan_draft.h).
+struct PlanParts {
+  Schema schema;
+  PlanOptions options;
+  std::vector<FieldState> inputs;  // the source's fields, then Fork's
+  std::vector<Step> steps;
+  std::vector<BatchStep> batch_steps;
+  int64_t batch_group = 1;
+  int partner_step = -1;
+  std::map<int, DevicePoint> device_points;  // by field
+  std::vector<Output> outputs;
+  std::vector<bool> wanted;
+  std::vector<bool> any_rate;  // by schema field: audio that a step brings to one rate
+  // Of a schema field's tensor; Beginning::kOpen where records differ.
+  std::vector<size_t> input_bytes;
+
+  // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
+  std::vector<int> passes() const;
+  // HR0180: the step moves a picture and leaves the field where it was.
+  Error left_behind_error(const Step& step, int left) const;
+};
+
 class Plan {
  public:
-  const std::vector<FieldState>& inputs() const {
-    return inputs_;
-  }  // the source's fields, then Fork's
-  const std::vector<Step>& steps() const { return steps_; }
-  const std::vector<Output>& outputs() const { return outputs_; }
-  const std::vector<BatchStep>& batch_steps() const { return batch_steps_; }
+  explicit Plan(PlanParts parts) : parts_(std::move(parts)) {}
+
+  const std::vector<FieldState>& inputs() const { return parts_.inputs; }
+  const std::vector<Step>& steps() const { return parts_.steps; }
+  const std::vector<Output>& outputs() const { return parts_.outputs; }
+  const std::vector<BatchStep>& batch_steps() const { return parts_.batch_steps; }
   // Positions whose rows the batch steps may mix: whole groups of all of them; 1 where there is no
   // such step.
-  int64_t batch_group() const { return batch_group_; }
+  int64_t batch_group() const { return parts_.batch_group; }
   // The step that wants partners, -1 where none does, and how many it wants.
-  int partner_step() const { return partner_step_; }
-  int partners() const { return partner_step_ < 0 ? 0 : steps_[partner_step_].op->partners(); }
+  int partner_step() const { return parts_.partner_step; }
+  int partners() const {
+    return parts_.partner_step < 0 ? 0 : parts_.steps[parts_.partner_step].op->partners();
+  }
   // Op::near_partners() of that step, and the bytes that one of them takes at most.
   int64_t partners_within() const;
   size_t prepared_bytes() const;
   // Of a field, by number; null where no ToDevice has said so.
   const DevicePoint* device_point(int field) const {
-    const auto found = device_points_.find(field);
-    return found == device_points_.end() ? nullptr : &found->second;
+    const auto found = parts_.device_points.find(field);
+    return found == parts_.device_points.end() ? nullptr : &found->second;
   }
   bool has_python_steps() const;
   // Whether a field is delivered as a list of values of any size, or as a tensor that is made of
   // one.
   bool delivers_lists() const;
   bool assembles() const;
-  const PlanOptions& options() const { return options_; }
-  // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
-  std::vector<int> passes() const;
-  const std::vector<bool>& wanted() const { return wanted_; }  // by schema field: must be read
+  const PlanOptions& options() const { return parts_.options; }
+  std::vector<int> passes() const { return parts_.passes(); }
+  const std::vector<bool>& wanted() const {
+    return parts_.wanted;
+  }  // by schema field: must be read
   // By schema field: an open file does in place of its bytes.
   std::vector<bool> by_range() const;
 
@@ -195,30 +221,14 @@ class Plan {
   void foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, uint64_t epoch,
                int64_t position) const;
 
-  // HR0180: the step moves a picture and leaves the field where it was.
-  Error left_behind_error(const Step& step, int left) const;
-
   // A table of the steps and outputs for people.
   std::string text() const;
 
  private:
-  friend class PlanMaker;
   Result<void> check_row_groups(const Record& record) const;
   Result<void> check_rows(const Step& step, const Record& record) const;
   Error in_step(int at, Error error) const;  // which says so
-  Schema schema_;
-  std::vector<FieldState> inputs_;
-  std::vector<Step> steps_;
-  std::vector<BatchStep> batch_steps_;
-  int64_t batch_group_ = 1;
-  int partner_step_ = -1;
-  std::map<int, DevicePoint> device_points_;  // by field
-  std::vector<Output> outputs_;
-  std::vector<bool> wanted_;
-  std::vector<bool> any_rate_;  // by schema field: audio that a step brings to one rate
-  std::vector<size_t>
-      input_bytes_;  // of a schema field's tensor; Beginning::kOpen where records differ
-  PlanOptions options_;
+  const PlanParts parts_;
 };
 
 // Throws Exception: unknown operator or field (with "did you mean"), bad parameter, impossible

@@ -6,7 +6,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/pictures.h"
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -25,81 +25,98 @@ const ErrorCode kSeparated{
     "image that is another one now. Leave the field out (fields= of the loader without it); or say "
     "by fields= of the step which fields it has, and the others stay as they are."};
 
+void refuse_separation(const PlanDraft& draft, const BatchStep& step) {
+  if (step.said) return;
+  for (const Output& output : draft.outputs) {
+    if (output.field < 0 || std::ranges::count(step.fields, output.field) ||
+        !step.op->separates(output.state.kind)) {
+      continue;
+    }
+    raise(kSeparated,
+          step.label + " mixes " + draft.names_of(step.fields) + " and would leave \"" +
+              output.name + "\" (" + std::string(name_of(output.state.kind)) + ") as it was",
+          "leave \"" + output.name + "\" out: fields= of the loader without it");
+  }
+}
+
 }  // namespace
 
-void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
+void add_batch_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
+                  const Arguments& arguments) {
   BatchStep step;
   step.label = label_of(spec, record);
-  if (scope().in_any_order) {
+  if (draft.scope().in_any_order) {
     raise(kBatchedField, step.label +
                              " cannot stand in a list that has another order for each "
                              "record");
   }
-  step.key = next_key(spec.name);
+  step.key = draft.next_key(spec.name);
   step.op = record.make_batch(arguments);
-  step.fields = fields_of(spec, [&](int field) { return step.op->takes(states_[field].kind); });
-  step.said = !spec.fields.empty() || !scope().narrowed.empty();
-  step.conditions = scope().chances;
-  for (int field : step.fields) step.op->plan(states_[field]);
-  check_on_device(step);
-  plan_->batch_steps_.push_back(std::move(step));
+  step.fields =
+      fields_of(draft, spec, [&](int field) { return step.op->takes(draft.states[field].kind); });
+  step.said = !spec.fields.empty() || !draft.scope().narrowed.empty();
+  step.conditions = draft.scope().chances;
+  for (int field : step.fields) step.op->plan(draft.states[field]);
+  check_on_device(draft, step);
+  draft.batch_steps.push_back(std::move(step));
 }
 
-void PlanMaker::check_not_batched(const std::vector<int>& fields, const std::string& label) const {
-  for (const BatchStep& step : plan_->batch_steps_) {
+void check_not_batched(const PlanDraft& draft, const std::vector<int>& fields,
+                       const std::string& label) {
+  for (const BatchStep& step : draft.batch_steps) {
     for (int field : fields) {
       if (!std::ranges::count(step.fields, field)) continue;
       raise(kBatchedField,
-            label + " stands after " + step.label + ", which is done to \"" + states_[field].name +
-                "\" when the batch is filled",
+            label + " stands after " + step.label + ", which is done to \"" +
+                draft.states[field].name + "\" when the batch is filled",
             "put it before that step");
     }
   }
 }
 
-void PlanMaker::refuse_mixture(const Written& before, const std::string& label) const {
-  const size_t steps = plan_->batch_steps_.size();
-  if (steps == before.batch_steps || plan_->steps_.size() == before.steps) return;
+void refuse_mixture(const PlanDraft& draft, const PlanDraft::Written& before,
+                    const std::string& label) {
+  const size_t steps = draft.batch_steps.size();
+  if (steps == before.batch_steps || draft.steps.size() == before.steps) return;
   const auto is_op = [](const Step& step) {
     return step.kind != Step::Kind::kSelect && step.kind != Step::Kind::kNext &&
            step.kind != Step::Kind::kCoin;
   };
-  if (std::none_of(plan_->steps_.begin() + std::ptrdiff_t(before.steps), plan_->steps_.end(),
-                   is_op)) {
+  if (std::none_of(draft.steps.begin() + std::ptrdiff_t(before.steps), draft.steps.end(), is_op)) {
     return;
   }
   raise(kBatchedField,
-        label + " has " + plan_->batch_steps_.back().label +
+        label + " has " + draft.batch_steps.back().label +
             ", which groups of records take, beside steps that records take",
         "a list of its own for each");
 }
 
-void PlanMaker::prepare_batch_steps() {
-  for (const BatchStep& step : plan_->batch_steps_) {
+void prepare_batch_steps(PlanDraft& draft) {
+  for (const BatchStep& step : draft.batch_steps) {
     for (const int field : step.fields) {
-      const std::vector<std::string>& delivered = plan_->options_.fields;
-      if (!delivered.empty() && !std::ranges::count(delivered, states_[field].name)) continue;
-      const std::optional<Spec> spec = step.op->beforehand(states_[field]);
+      const std::vector<std::string>& delivered = draft.options.fields;
+      if (!delivered.empty() && !std::ranges::count(delivered, draft.states[field].name)) continue;
+      const std::optional<Spec> spec = step.op->beforehand(draft.states[field]);
       if (!spec) continue;
       const OpRecord& record = *Registry<OpRecord>::find(spec->name);
       const Arguments arguments(record.name, record.params, spec->arguments);
       Step made;
       made.label = label_of(*spec, record) + " for " + step.label;
-      made.key = next_key(spec->name);
+      made.key = draft.next_key(spec->name);
       made.op = record.make(arguments);
       made.fields = {field};
-      plan_fields(made);
-      plan_->steps_.push_back(std::move(made));
+      plan_fields(draft, made);
+      draft.steps.push_back(std::move(made));
     }
   }
 }
 
 // What is delivered of their fields, which must lie in the slot.
-void PlanMaker::finish_batch_steps() {
-  std::vector<BatchStep>& steps = plan_->batch_steps_;
+void finish_batch_steps(PlanDraft& draft) {
+  std::vector<BatchStep>& steps = draft.batch_steps;
   for (BatchStep& step : steps) {
-    for (size_t i = 0; i < plan_->outputs_.size(); ++i) {
-      const Output& output = plan_->outputs_[i];
+    for (size_t i = 0; i < draft.outputs.size(); ++i) {
+      const Output& output = draft.outputs[i];
       if (output.field < 0 || !std::ranges::count(step.fields, output.field)) continue;
       if (output.as_list) {
         raise(kBatchedField,
@@ -113,28 +130,14 @@ void PlanMaker::finish_batch_steps() {
   }
   std::erase_if(steps, [](const BatchStep& step) { return step.outputs.empty(); });
   for (const BatchStep& step : steps) {
-    refuse_separation(step);
+    refuse_separation(draft, step);
     constexpr int64_t kMost = int64_t{1} << 31;  // as records of a batch
     const int64_t group = step.op->group();
-    if (group >= 1 && group <= kMost) plan_->batch_group_ = std::lcm(plan_->batch_group_, group);
-    if (group < 1 || group > kMost || plan_->batch_group_ > kMost) {
+    if (group >= 1 && group <= kMost) draft.batch_group = std::lcm(draft.batch_group, group);
+    if (group < 1 || group > kMost || draft.batch_group > kMost) {
       raise(kBatchedField, step.label + " mixes groups of " + std::to_string(group) +
                                " records, which no batch has");
     }
-  }
-}
-
-void PlanMaker::refuse_separation(const BatchStep& step) const {
-  if (step.said) return;
-  for (const Output& output : plan_->outputs_) {
-    if (output.field < 0 || std::ranges::count(step.fields, output.field) ||
-        !step.op->separates(output.state.kind)) {
-      continue;
-    }
-    raise(kSeparated,
-          step.label + " mixes " + names_of(step.fields) + " and would leave \"" + output.name +
-              "\" (" + std::string(name_of(output.state.kind)) + ") as it was",
-          "leave \"" + output.name + "\" out: fields= of the loader without it");
   }
 }
 

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -36,87 +36,9 @@ const ErrorCode kBadClip{
     "stand inside a RandomApply or another list that only some records take; where their sizes "
     "differ they come as lists; their times need a name that no other field has."};
 
-}  // namespace
-
-FieldState Output::picture() const {
-  FieldState out = state;
-  if (!is_clip()) return out;
-  out.kind = FieldKind::kImage;
-  if (clip.clips > 0) out.shape.erase(out.shape.begin());
-  out.shape.erase(out.shape.begin() + (clip.channels_before_time ? 1 : 0));
-  return out;
-}
-
-void PlanMaker::add_clip_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
-  const std::string label = label_of(spec, record);
-  if (scope().conditional) {
-    raise(kBadClip, "[" + spec.name + "] cannot stand inside a RandomApply");
-  }
-  const std::unique_ptr<Op> op = record.make(arguments);
-  const std::vector<int> videos =
-      fields_of(spec, [&](int field) { return op->takes(states_[field].kind); });
-  check_not_batched(videos, label);
-  const uint64_t key = next_key(spec.name);  // one for all videos of the record
-  for (const int video : videos) {
-    Step step;
-    step.label = label;
-    step.key = key;
-    step.op = record.make(arguments);
-    step.op->plan(states_[video]);
-    add_clip(video, std::move(step));
-  }
-}
-
-void PlanMaker::add_clip(int video, Step step) {
-  const ClipForm form = *step.op->clip();
-  FieldState picture;
-  picture.name = states_[video].name;
-  picture.kind = FieldKind::kImage;
-  picture.shape = {3, -1, -1};
-  picture.left_open_by = "the source, whose videos differ in size";
-  std::vector<int> made;
-  for (int64_t i = 0; i < form.pictures(); ++i) {
-    picture.clip_frame = static_cast<int>(i);
-    made.push_back(add_field(picture));
-  }
-  clips_[made.front()] = {form, form.pictures()};
-  const auto check_free = [&](const std::string& name) {
-    for (const int other : scopes_.front().visible) {
-      if (states_[other].name != name) continue;
-      raise(kBadClip,
-            "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
-            "leave it out (\"" + name + "\": None), or what the step adds");
-    }
-  };
-  if (form.times) {
-    FieldState times;
-    times.name = picture.name + "_times";
-    times.dtype = DType::kFloat64;
-    if (form.clips > 0) times.shape.push_back(form.clips);
-    times.shape.push_back(form.frames);
-    check_free(times.name);
-    made.push_back(add_field(std::move(times)));
-  }
-  if (form.sound_rate > 0) {
-    check_free(picture.name + "_sound");
-    const int first = add_sounds(states_[video], form, step.label);
-    for (int i = 0; i < int(form.sounds()); ++i) made.push_back(first + i);
-  }
-  for (Scope& each : scopes_) {
-    replace(video, made, each.visible);
-    replace(video, made, each.narrowed);
-    replace(video, made, each.apart);
-  }
-  replace(video, made, own_lists_);
-  step.fields = {video};
-  step.fields.insert(step.fields.end(), made.begin(), made.end());
-  if (!form.at.empty()) step.fields.push_back(at_field(form.at, step.label));
-  for (const int field : step.fields) step.after.push_back(states_[field]);
-  plan_->steps_.push_back(std::move(step));
-}
-
 // Sounds of several clips are one output, as their pictures are. The first one's field.
-int PlanMaker::add_sounds(const FieldState& video, const ClipForm& form, const std::string& label) {
+int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
+               const std::string& label) {
   FieldState sound;
   sound.name = video.name + "_sound";
   sound.kind = FieldKind::kAudio;
@@ -136,17 +58,17 @@ int PlanMaker::add_sounds(const FieldState& video, const ClipForm& form, const s
   int first = -1;
   for (int i = 0; i < int(form.sounds()); ++i) {
     if (form.clips > 0) sound.clip_frame = i;
-    const int field = add_field(sound);
+    const int field = draft.add_field(sound);
     if (i == 0) first = field;
   }
-  if (form.clips > 0) clips_[first] = {form, form.sounds(), true};
+  if (form.clips > 0) draft.clips[first] = {form, form.sounds(), true};
   return first;
 }
 
 // The field whose value is a number of seconds.
-int PlanMaker::at_field(const std::string& name, const std::string& label) const {
-  const int field = field_named(name);
-  const FieldState& state = states_[field];
+int at_field(const PlanDraft& draft, const std::string& name, const std::string& label) {
+  const int field = draft.field_named(name);
+  const FieldState& state = draft.states[field];
   const bool number = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;
   const bool read = state.dtype == DType::kFloat32 || state.dtype == DType::kFloat64 ||
                     state.dtype == DType::kInt64;
@@ -156,45 +78,119 @@ int PlanMaker::at_field(const std::string& name, const std::string& label) const
             ", and the time of a clip is one number of seconds: float64, float32 or int64");
 }
 
-void PlanMaker::replace(int field, const std::vector<int>& by, std::vector<int>& fields) {
-  const auto at = std::ranges::find(fields, field);
-  if (at == fields.end()) return;
-  fields.insert(fields.erase(at), by.begin(), by.end());
+void add_clip(PlanDraft& draft, int video, Step step) {
+  const ClipForm form = *step.op->clip();
+  FieldState picture;
+  picture.name = draft.states[video].name;
+  picture.kind = FieldKind::kImage;
+  picture.shape = {3, -1, -1};
+  picture.left_open_by = "the source, whose videos differ in size";
+  std::vector<int> made;
+  for (int64_t i = 0; i < form.pictures(); ++i) {
+    picture.clip_frame = static_cast<int>(i);
+    made.push_back(draft.add_field(picture));
+  }
+  draft.clips[made.front()] = {form, form.pictures()};
+  const auto check_free = [&](const std::string& name) {
+    for (const int other : draft.scopes.front().visible) {
+      if (draft.states[other].name != name) continue;
+      raise(kBadClip,
+            "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
+            "leave it out (\"" + name + "\": None), or what the step adds");
+    }
+  };
+  if (form.times) {
+    FieldState times;
+    times.name = picture.name + "_times";
+    times.dtype = DType::kFloat64;
+    if (form.clips > 0) times.shape.push_back(form.clips);
+    times.shape.push_back(form.frames);
+    check_free(times.name);
+    made.push_back(draft.add_field(std::move(times)));
+  }
+  if (form.sound_rate > 0) {
+    check_free(picture.name + "_sound");
+    const int first = add_sounds(draft, draft.states[video], form, step.label);
+    for (int i = 0; i < int(form.sounds()); ++i) made.push_back(first + i);
+  }
+  for (PlanScope& each : draft.scopes) {
+    PlanDraft::replace(video, made, each.visible);
+    PlanDraft::replace(video, made, each.narrowed);
+    PlanDraft::replace(video, made, each.apart);
+  }
+  PlanDraft::replace(video, made, draft.own_lists);
+  step.fields = {video};
+  step.fields.insert(step.fields.end(), made.begin(), made.end());
+  if (!form.at.empty()) step.fields.push_back(at_field(draft, form.at, step.label));
+  for (const int field : step.fields) step.after.push_back(draft.states[field]);
+  draft.steps.push_back(std::move(step));
 }
 
-std::vector<int> PlanMaker::clip_of(int field) const {
-  std::vector<int> out = {field};
-  const auto clip = clips_.find(field);
-  if (clip == clips_.end()) return out;
-  while (std::ssize(out) < clip->second.count) out.push_back(out.back() + 1);
+// (K, ...) of what a clip's sound has become.
+void add_sounds_output(const PlanDraft& draft, const ClipForm& form, Output& output) {
+  FieldState& state = output.state;
+  if (std::ranges::count(state.shape, -1) > 0) {
+    raise(kBadClip,
+          "\"" + state.name + "\" would be the sounds of several clips, each " + text_of(state) +
+              ", left open by " + state.left_open_by,
+          "Mono() and fps=, or PadOrTrim(), make them equal");
+  }
+  output.sounds = draft.clip_of(output.field);
+  state.clip_frame = -1;
+  state.shape.insert(state.shape.begin(), form.clips);
+}
+
+}  // namespace
+
+FieldState Output::picture() const {
+  FieldState out = state;
+  if (!is_clip()) return out;
+  out.kind = FieldKind::kImage;
+  if (clip.clips > 0) out.shape.erase(out.shape.begin());
+  out.shape.erase(out.shape.begin() + (clip.channels_before_time ? 1 : 0));
   return out;
 }
 
-Shape PlanMaker::clip_axes(int field) const {
-  const auto clip = clips_.find(field);
-  if (clip == clips_.end()) return {};
-  const ClipForm& form = clip->second.form;
-  return form.clips > 0 ? Shape{form.clips, form.frames} : Shape{form.frames};
+void add_clip_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
+                 const Arguments& arguments) {
+  const std::string label = label_of(spec, record);
+  if (draft.scope().conditional) {
+    raise(kBadClip, "[" + spec.name + "] cannot stand inside a RandomApply");
+  }
+  const std::unique_ptr<Op> op = record.make(arguments);
+  const std::vector<int> videos =
+      fields_of(draft, spec, [&](int field) { return op->takes(draft.states[field].kind); });
+  check_not_batched(draft, videos, label);
+  const uint64_t key = draft.next_key(spec.name);  // one for all videos of the record
+  for (const int video : videos) {
+    Step step;
+    step.label = label;
+    step.key = key;
+    step.op = record.make(arguments);
+    step.op->plan(draft.states[video]);
+    add_clip(draft, video, std::move(step));
+  }
 }
 
-void PlanMaker::refuse_uncut(const std::vector<int>& fields, const std::string& label) const {
+void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
+                  const std::string& label) {
   for (const int field : fields) {
-    const FieldState& state = states_[field];
+    const FieldState& state = draft.states[field];
     if (state.clip_frame >= 0 && !is_picture(state.kind)) {
       raise(kBadClip,
             "[" + label + "] does not take \"" + state.name + "\", the sounds of several clips",
             "fields= names what it takes; or one clip of a video (num_clips=None)");
     }
     if (state.kind != FieldKind::kVideo) continue;
-    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a video",
+    raise(kBadClip, "[" + label + "] does not take \"" + draft.states[field].name + "\", a video",
           "a step before it takes frames: RandomVideoClips(num_frames=16)");
   }
 }
 
 // What the pictures are as one.
-void PlanMaker::add_clip_output(Output& output) const {
+void add_clip_output(const PlanDraft& draft, Output& output) {
   FieldState& state = output.state;
-  if (state.kind == FieldKind::kVideo && plan_->options_.looks) {  // its file
+  if (state.kind == FieldKind::kVideo && draft.options.looks) {  // its file
     state.kind = FieldKind::kBytes;
     state.shape.clear();
     return;
@@ -204,9 +200,9 @@ void PlanMaker::add_clip_output(Output& output) const {
           "RandomVideoClips(num_frames=16), or kinds={\"" + state.name + "\": \"bytes\"}");
   }
   if (state.clip_frame < 0) return;
-  const Clips& clips = clips_.at(output.field);
-  if (clips.sounds) return add_sounds_output(clips.form, output);
-  output.pictures = clip_of(output.field);
+  const PlanDraft::Clips& clips = draft.clips.at(output.field);
+  if (clips.sounds) return add_sounds_output(draft, clips.form, output);
+  output.pictures = draft.clip_of(output.field);
   output.clip = clips.form;
   state.kind = FieldKind::kVideo;
   state.clip_frame = -1;
@@ -214,25 +210,11 @@ void PlanMaker::add_clip_output(Output& output) const {
                      output.clip.frames);
   if (output.clip.clips > 0) state.shape.insert(state.shape.begin(), output.clip.clips);
   const bool open = std::ranges::count(state.shape, -1) > 0;
-  const Ragged ragged = plan_->options_.ragged;
+  const Ragged ragged = draft.options.ragged;
   if (open && (ragged == Ragged::kPad || ragged == Ragged::kPacked)) {
     raise(kBadClip, "\"" + state.name + "\" would be clips of several sizes in one tensor",
           "a Resize or a crop makes them equal; ragged=\"list\" takes them as they are");
   }
-}
-
-// (K, ...) of what a clip's sound has become.
-void PlanMaker::add_sounds_output(const ClipForm& form, Output& output) const {
-  FieldState& state = output.state;
-  if (std::ranges::count(state.shape, -1) > 0) {
-    raise(kBadClip,
-          "\"" + state.name + "\" would be the sounds of several clips, each " + text_of(state) +
-              ", left open by " + state.left_open_by,
-          "Mono() and fps=, or PadOrTrim(), make them equal");
-  }
-  output.sounds = clip_of(output.field);
-  state.clip_frame = -1;
-  state.shape.insert(state.shape.begin(), form.clips);
 }
 
 }  // namespace headrace

@@ -5,7 +5,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/pictures.h"
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -44,22 +44,38 @@ std::string steps_of_devices() {
         "put it before ToDevice(). Devices do " + steps_of_devices());
 }
 
+bool is_on_device(PlanDraft& draft, int field) {
+  const auto found = draft.device_points.find(field);
+  if (found == draft.device_points.end()) return false;
+  found->second.has_work = true;
+  return true;
+}
+
+bool erases(const PlanDraft& draft, int field) {
+  return std::ranges::any_of(draft.steps, [&](const Step& step) {
+    const DevicePart part = step.op ? step.op->device_part() : DevicePart::kNone;
+    return std::ranges::count(step.fields, field) &&
+           (part == DevicePart::kErase || part == DevicePart::kPatches);
+  });
+}
+
 }  // namespace
 
-void PlanMaker::to_device(std::string_view name) {
-  const std::string label = "[" + std::string(name) + "] ";
-  if (scope().conditional || scope().in_any_order) {
+void put_on_device(PlanDraft& draft, const std::string& name) {
+  const std::string label = "[" + name + "] ";
+  if (draft.scope().conditional || draft.scope().in_any_order) {
     raise(kNoPlace, label + "stands in a list that not every record takes as it is",
           "put it into the list around that one");
   }
-  const std::vector<int>& seen = scope().narrowed.empty() ? scope().visible : scope().narrowed;
+  const std::vector<int>& seen =
+      draft.scope().narrowed.empty() ? draft.scope().visible : draft.scope().narrowed;
   bool any = false;
   for (const int field : seen) {
-    const FieldState& state = states_[field];
+    const FieldState& state = draft.states[field];
     if (!is_picture(state.kind)) continue;
     any = true;
-    check_not_batched({field}, std::string(name));
-    if (plan_->device_points_.contains(field)) {
+    check_not_batched(draft, {field}, name);
+    if (draft.device_points.contains(field)) {
       raise(kNoPlace, label + "\"" + state.name + "\" is on the device already", "leave one out");
     }
     if (state.dtype != DType::kUInt8) {
@@ -67,35 +83,20 @@ void PlanMaker::to_device(std::string_view name) {
             label + "\"" + state.name + "\" is " + text_of(state) + " here, and bytes go there",
             "put it before ToDtype");
     }
-    const bool is_first = std::ranges::none_of(plan_->steps_, [&](const Step& step) {
+    const bool is_first = std::ranges::none_of(draft.steps, [&](const Step& step) {
       return std::ranges::count(step.fields, field) ||
              std::ranges::count(step.output_fields, field);
     });
-    plan_->device_points_[field] = {.from_start = is_first};
+    draft.device_points[field] = {.from_start = is_first};
   }
-  if (!any) raise(kNoPlace, label + "there is no picture here: " + names_of(seen));
+  if (!any) raise(kNoPlace, label + "there is no picture here: " + draft.names_of(seen));
 }
 
-bool PlanMaker::is_on_device(int field) {
-  const auto found = plan_->device_points_.find(field);
-  if (found == plan_->device_points_.end()) return false;
-  found->second.has_work = true;
-  return true;
-}
-
-bool PlanMaker::erases(int field) const {
-  return std::ranges::any_of(plan_->steps_, [&](const Step& step) {
-    const DevicePart part = step.op ? step.op->device_part() : DevicePart::kNone;
-    return std::ranges::count(step.fields, field) &&
-           (part == DevicePart::kErase || part == DevicePart::kPatches);
-  });
-}
-
-void PlanMaker::check_on_device(const Step& step) {
+void check_on_device(PlanDraft& draft, const Step& step) {
   const DevicePart part = step.op->device_part();
   for (const int field : step.fields) {
-    const FieldState& state = states_[field];
-    if (std::ranges::count(step.looked_at, field) || !is_on_device(field)) continue;
+    const FieldState& state = draft.states[field];
+    if (std::ranges::count(step.looked_at, field) || !is_on_device(draft, field)) continue;
     const std::string name = "\"" + state.name + "\"";
     if (part == DevicePart::kPatches)
       refuse(step.label, "a device erases one value in one rectangle");
@@ -105,22 +106,22 @@ void PlanMaker::check_on_device(const Step& step) {
              "a device has tables for bytes: " + name + " is " + text_of(state) + " here");
     }
     if (state.shape[0] > 4) refuse(step.label, name + " has more than four channels");
-    if (part != DevicePart::kFlip && erases(field)) {
+    if (part != DevicePart::kFlip && erases(draft, field)) {
       refuse(step.label, "a device erases last, and once");
     }
   }
 }
 
-void PlanMaker::check_on_device(const BatchStep& step) {
+void check_on_device(PlanDraft& draft, const BatchStep& step) {
   for (const int field : step.fields) {
-    if (!is_on_device(field) || step.op->on_device()) continue;
+    if (!is_on_device(draft, field) || step.op->on_device()) continue;
     refuse(step.label, "no device does it");
   }
 }
 
-void PlanMaker::refuse_on_device(const std::vector<int>& fields, const std::string& label) {
+void refuse_on_device(PlanDraft& draft, const std::vector<int>& fields, const std::string& label) {
   for (const int field : fields) {
-    if (is_on_device(field)) refuse(label, "no device does it");
+    if (is_on_device(draft, field)) refuse(label, "no device does it");
   }
 }
 

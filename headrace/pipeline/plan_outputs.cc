@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -45,33 +45,9 @@ Output extra_output(std::string_view name, OutputOrigin origin) {
   return output;
 }
 
-}  // namespace
-
-std::shared_ptr<const Plan> PlanMaker::finish() {
-  prepare_batch_steps();
-  add_outputs();
-  remove_dead_steps();
-  share_decodes();
-  for (size_t i = 0; i < plan_->steps_.size(); ++i) {
-    const Step& step = plan_->steps_[i];
-    if (step.op && step.op->partners() > 0) plan_->partner_step_ = static_cast<int>(i);
-  }
-  finish_batch_steps();
-  if (plan_->options_.ragged == Ragged::kRefuse) refuse_ragged();
-  for (size_t i = 0; i < plan_->schema_.size(); ++i) {
-    const FieldState& state = plan_->inputs_[i];
-    const bool open = is_string(state.kind) || std::ranges::count(state.shape, -1) > 0;
-    plan_->any_rate_.push_back(meets_rate_setter(static_cast<int>(i)));
-    plan_->input_bytes_.push_back(open ? Beginning::kOpen
-                                       : static_cast<size_t>(element_count(state.shape)) *
-                                             size_of(state.dtype));
-  }
-  return std::move(plan_);
-}
-
 // Whether the field's steps do without one sample rate until one of them sets it.
-bool PlanMaker::meets_rate_setter(int field) const {
-  for (const Step& step : plan_->steps_) {
+bool meets_rate_setter(const PlanDraft& draft, int field) {
+  for (const Step& step : draft.steps) {
     if (!std::ranges::count(step.fields, field)) continue;
     const Op::Rate rate = step.op ? step.op->rate() : Op::Rate::kOne;
     if (rate != Op::Rate::kAny) return rate == Op::Rate::kSets;
@@ -79,24 +55,49 @@ bool PlanMaker::meets_rate_setter(int field) const {
   return false;
 }
 
-void PlanMaker::add_outputs() {
-  const std::vector<std::string>& wanted = plan_->options_.fields;
+Output output_named(const PlanDraft& draft, const std::string& name) {
+  const std::vector<int>& live = draft.scopes.front().visible;
+  for (int field : live) {
+    if (draft.states[field].name != name) continue;
+    Output output;
+    output.name = name;
+    output.field = field;
+    output.state = draft.states[field];
+    add_clip_output(draft, output);
+    return output;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [extra, origin] : kExtras) {
+    if (extra == name) return extra_output(extra, origin);
+    names.push_back(extra);
+  }
+  for (int field : live) names.push_back(draft.states[field].name);
+  const std::string_view near = nearest_name(name, names);
+  const auto gone = draft.gone.find(name);
+  raise(kUnknownOutput, "fields= names \"" + name + "\", which does not exist at the end",
+        gone != draft.gone.end() ? gone->second
+        : !near.empty()          ? "did you mean \"" + std::string(near) + "\"?"
+                        : "the fields are " + draft.names_of(live) + "; and id, key, valid");
+}
+
+void add_outputs(PlanDraft& draft) {
+  const std::vector<std::string>& wanted = draft.options.fields;
   for (const std::string& name : wanted) {
     if (std::ranges::count(wanted, name) > 1) {
       raise(kUnknownOutput, "fields= names \"" + name + "\" more than once");
     }
-    if (!add_announced(name)) plan_->outputs_.push_back(output_named(name));
+    if (!add_announced(draft, name)) draft.outputs.push_back(output_named(draft, name));
   }
   if (wanted.empty()) {
-    for (int field : scopes_.front().visible) {
-      if (states_[field].clip_frame > 0) continue;  // with the first of its clip
-      plan_->outputs_.push_back(output_named(states_[field].name));
+    for (int field : draft.scopes.front().visible) {
+      if (draft.states[field].clip_frame > 0) continue;  // with the first of its clip
+      draft.outputs.push_back(output_named(draft, draft.states[field].name));
     }
   }
-  if (plan_->outputs_.empty()) {
+  if (draft.outputs.empty()) {
     raise(kUnknownOutput, "nothing would be delivered", "the pipeline drops every field");
   }
-  for (Output& output : plan_->outputs_) {
+  for (Output& output : draft.outputs) {
     if (output.origin != OutputOrigin::kField) continue;
     const FieldState& state = output.state;
     const bool ragged = std::ranges::count(state.shape, -1) > 0;
@@ -106,38 +107,13 @@ void PlanMaker::add_outputs() {
           static_cast<size_t>(element_count(state.shape)) * size_of(state.dtype);
     }
   }
-  add_ragged_outputs();
+  add_ragged_outputs(draft);
 }
 
-Output PlanMaker::output_named(const std::string& name) const {
-  const std::vector<int>& live = scopes_.front().visible;
-  for (int field : live) {
-    if (states_[field].name != name) continue;
-    Output output;
-    output.name = name;
-    output.field = field;
-    output.state = states_[field];
-    add_clip_output(output);
-    return output;
-  }
-  std::vector<std::string_view> names;
-  for (const auto& [extra, origin] : kExtras) {
-    if (extra == name) return extra_output(extra, origin);
-    names.push_back(extra);
-  }
-  for (int field : live) names.push_back(states_[field].name);
-  const std::string_view near = nearest_name(name, names);
-  const auto gone = gone_.find(name);
-  raise(kUnknownOutput, "fields= names \"" + name + "\", which does not exist at the end",
-        gone != gone_.end() ? gone->second
-        : !near.empty()     ? "did you mean \"" + std::string(near) + "\"?"
-                            : "the fields are " + names_of(live) + "; and id, key, valid");
-}
-
-void PlanMaker::refuse_ragged() const {
+void refuse_ragged(const PlanDraft& draft) {
   const bool sounds = std::ranges::any_of(
-      plan_->schema_, [](const Field& field) { return field.kind == FieldKind::kAudio; });
-  for (const Output& output : plan_->outputs_) {
+      draft.schema, [](const Field& field) { return field.kind == FieldKind::kAudio; });
+  for (const Output& output : draft.outputs) {
     const FieldState& state = output.state;
     if (output.origin != OutputOrigin::kField || !std::ranges::count(state.shape, -1)) continue;
     raise(kRagged,
@@ -153,9 +129,9 @@ void PlanMaker::refuse_ragged() const {
 }
 
 // What follows a picture needs one to follow: where none is wanted, the step's first one is.
-void PlanMaker::keep_canvas(const Step& step, std::vector<bool>& live) const {
+void keep_canvas(const PlanDraft& draft, const Step& step, std::vector<bool>& live) {
   const auto is_wanted = [&](int field) { return static_cast<bool>(live[field]); };
-  const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
+  const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
   const auto picture = std::ranges::find_if(step.fields, is_picture_field);
   if (!step.op->moves() || picture == step.fields.end()) return;
   const bool has_one = std::ranges::any_of(
@@ -164,8 +140,8 @@ void PlanMaker::keep_canvas(const Step& step, std::vector<bool>& live) const {
 }
 
 // A selection's lists end where they did.
-void PlanMaker::keep_ends(size_t select, std::vector<bool>& kept) const {
-  const std::vector<Step>& steps = plan_->steps_;
+void keep_ends(const PlanDraft& draft, size_t select, std::vector<bool>& kept) {
+  const std::vector<Step>& steps = draft.steps;
   if (steps[select].kind != Step::Kind::kSelect || !kept[select]) return;
   for (int i = static_cast<int>(select) + 1; i < steps[select].jump; ++i) {
     const bool ends = steps[i].kind == Step::Kind::kNext && steps[i].select == int(select);
@@ -174,14 +150,14 @@ void PlanMaker::keep_ends(size_t select, std::vector<bool>& kept) const {
 }
 
 // From the end: a step stays where an output needs one of its fields; functions always stay.
-void PlanMaker::remove_dead_steps() {
-  std::vector<bool> live(plan_->inputs_.size());
-  for (const Output& output : plan_->outputs_) {
+void remove_dead_steps(PlanDraft& draft) {
+  std::vector<bool> live(draft.inputs.size());
+  for (const Output& output : draft.outputs) {
     if (output.field >= 0) live[output.field] = true;
     for (const int picture : output.pictures) live[picture] = true;
     for (const int sound : output.sounds) live[sound] = true;
   }
-  std::vector<Step>& steps = plan_->steps_;
+  std::vector<Step>& steps = draft.steps;
   std::vector<bool> kept(steps.size());
   std::optional<Error> misplaced;  // by the first step that does it
   const auto note = [&misplaced](std::optional<Error> error) {
@@ -200,9 +176,9 @@ void PlanMaker::remove_dead_steps() {
           break;
         }
         if (!is_wanted(step, live)) break;
-        if (step.op->changes_rows()) note(rows_left_behind(step, live));
-        keep_deciding(step, live);
-        keep_canvas(step, live);
+        if (step.op->changes_rows()) note(rows_left_behind(draft, step, live));
+        keep_deciding(draft, step, live);
+        keep_canvas(draft, step, live);
         std::vector<int> fields;
         std::vector<FieldState> after;
         for (size_t f = 0; f < step.fields.size(); ++f) {
@@ -214,11 +190,11 @@ void PlanMaker::remove_dead_steps() {
         std::erase_if(step.rows, [&](int field) { return !live[field]; });
         step.after = std::move(after);
         kept[i] = !step.fields.empty();
-        if (kept[i]) note(misplaced_behind(step, live));
+        if (kept[i]) note(misplaced_behind(draft, step, live));
         break;
       }
       case Step::Kind::kPython:
-        note(misplaced_behind(step, live));
+        note(misplaced_behind(draft, step, live));
         for (int field : step.fields) live[field] = true;
         kept[i] = true;
         break;
@@ -230,7 +206,7 @@ void PlanMaker::remove_dead_steps() {
       case Step::Kind::kSelect:
         kept[i] = std::any_of(kept.begin() + i + 1, kept.begin() + step.jump,
                               [](bool keep) { return keep; });
-        keep_ends(i, kept);
+        keep_ends(draft, i, kept);
         break;
       case Step::Kind::kNext:   // as its kSelect is
       case Step::Kind::kViews:  // not there yet
@@ -249,7 +225,31 @@ void PlanMaker::remove_dead_steps() {
     rest.push_back(std::move(steps[i]));
   }
   steps = std::move(rest);
-  plan_->wanted_.assign(live.begin(), live.begin() + plan_->schema_.size());
+  draft.wanted.assign(live.begin(), live.begin() + draft.schema.size());
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> finished(PlanDraft draft) {
+  prepare_batch_steps(draft);
+  add_outputs(draft);
+  remove_dead_steps(draft);
+  share_decodes(draft);
+  for (size_t i = 0; i < draft.steps.size(); ++i) {
+    const Step& step = draft.steps[i];
+    if (step.op && step.op->partners() > 0) draft.partner_step = static_cast<int>(i);
+  }
+  finish_batch_steps(draft);
+  if (draft.options.ragged == Ragged::kRefuse) refuse_ragged(draft);
+  for (size_t i = 0; i < draft.schema.size(); ++i) {
+    const FieldState& state = draft.inputs[i];
+    const bool open = is_string(state.kind) || std::ranges::count(state.shape, -1) > 0;
+    draft.any_rate.push_back(meets_rate_setter(draft, static_cast<int>(i)));
+    draft.input_bytes.push_back(open ? Beginning::kOpen
+                                     : static_cast<size_t>(element_count(state.shape)) *
+                                           size_of(state.dtype));
+  }
+  return std::make_shared<const Plan>(std::move(draft));
 }
 
 }  // namespace headrace

@@ -251,7 +251,7 @@ const CrossingValue* value_named(const Step& step, std::string_view name) {
 
 Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
                                      uint64_t epoch) const {
-  const Step& step = steps_[at];
+  const Step& step = parts_.steps[at];
   // A substitute's draws are its own: else one that raises for these would raise for each of them.
   const uint64_t key =
       record.attempt > 0 ? mix64(step.key, static_cast<uint64_t>(record.attempt)) : step.key;
@@ -284,7 +284,7 @@ Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer,
 }
 
 Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const {
-  const Step& step = steps_[at];
+  const Step& step = parts_.steps[at];
   const bool named = !call.output_names.empty();
   std::vector<int> returned;
   bool moves = false;
@@ -311,12 +311,12 @@ Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const
     }
     FieldValue& field = record.fields[step.output_fields[index]];
     store(call.outputs[i], step.after[index], field);
-    const bool keeps_shares = inputs_[step.output_fields[index]].keeps_shares;
+    const bool keeps_shares = parts_.inputs[step.output_fields[index]].keeps_shares;
     const bool has_rows = keeps_shares && !field.shape.empty();
     field.shares.assign(has_rows ? static_cast<size_t>(field.shape[0]) : 0, 1.0f);  // they are new
   }
   for (int field : step.left_behind) {
-    if (moves && !std::ranges::count(returned, field)) return left_behind_error(step, field);
+    if (moves && !std::ranges::count(returned, field)) return parts_.left_behind_error(step, field);
   }
   return {};
 }

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "headrace/kernels/half.h"
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -114,61 +114,8 @@ std::vector<uint8_t> usual_padding(const FieldState& state) {
   return std::vector<uint8_t>(size_of(state.dtype), below_zero || mask ? 0xFF : 0);
 }
 
-}  // namespace
-
-// A companion that fields= names: its place is kept, what it is comes later.
-bool PlanMaker::add_announced(const std::string& name) {
-  for (const Companion& each : kCompanions) {
-    if (each.of != plan_->options_.ragged || !name.ends_with(each.suffix)) continue;
-    const std::string of = name.substr(0, name.size() - each.suffix.size());
-    const auto is_it = [&](const std::string& field) {
-      return std::ranges::any_of(scopes_.front().visible,
-                                 [&](int seen) { return states_[seen].name == field; });
-    };
-    if (is_it(name) || !is_it(of)) continue;
-    Output output;
-    output.name = name;
-    output.origin = each.origin;
-    plan_->outputs_.push_back(std::move(output));
-    return true;
-  }
-  return false;
-}
-
-void PlanMaker::add_ragged_outputs() {
-  const Ragged ragged = plan_->options_.ragged;
-  std::vector<Output>& outputs = plan_->outputs_;
-  std::map<uint8_t, int> leaders;  // of row groups
-  const auto count = static_cast<int>(outputs.size());
-  for (int i = 0; i < count && (ragged == Ragged::kPad || ragged == Ragged::kPacked); ++i) {
-    const FieldState& state = outputs[i].state;
-    const bool numbers = outputs[i].origin == OutputOrigin::kField && !is_string(state.kind);
-    const bool packs = ragged == Ragged::kPacked;
-    if (!numbers || !outputs[i].as_list || (packs && !has_one_open_axis(state))) continue;
-    outputs[i].ragged = ragged;
-    const uint8_t group = has_open_rows(state) ? state.row_group : 0;
-    const int leader = group ? leaders.emplace(group, i).first->second : i;
-    if (leader != i) {
-      outputs[i].companion = outputs[leader].companion;
-      continue;
-    }
-    for (const Companion& each : kCompanions) {
-      if (each.of == ragged) add_companion(each.origin, i);
-    }
-  }
-  for (const Output& output : outputs) {
-    if (!is_companion(output) || output.companion >= 0) continue;
-    const std::string_view suffix = companion_of(output.origin).suffix;
-    const std::string of = output.name.substr(0, output.name.size() - suffix.size());
-    raise(kBadRagged, "fields= names \"" + output.name + "\", which no batch has",
-          "it would come with \"" + of +
-              "\", if that is delivered, differs in rows and is the first of its row group");
-  }
-  set_paddings();
-}
-
-void PlanMaker::add_companion(OutputOrigin origin, int of) {
-  std::vector<Output>& outputs = plan_->outputs_;
+void add_companion(PlanDraft& draft, OutputOrigin origin, int of) {
+  std::vector<Output>& outputs = draft.outputs;
   const std::string name = outputs[of].name + std::string(companion_of(origin).suffix);
   auto made = std::ranges::find(outputs, name, &Output::name);
   if (made != outputs.end() && made->origin != origin) {
@@ -197,22 +144,22 @@ void PlanMaker::add_companion(OutputOrigin origin, int of) {
     made->state.dtype = origin == OutputOrigin::kMask ? DType::kBool : DType::kInt64;
     if (origin == OutputOrigin::kMask) made->state.shape.assign(static_cast<size_t>(open), -1);
     made->as_list = true;
-    made->ragged = plan_->options_.ragged;
+    made->ragged = draft.options.ragged;
   }
   if (origin != OutputOrigin::kMask) outputs[of].companion = number;
 }
 
-void PlanMaker::set_paddings() {
-  for (Output& output : plan_->outputs_) {
+void set_paddings(PlanDraft& draft) {
+  for (Output& output : draft.outputs) {
     if (output.is_assembled() && output.ragged == Ragged::kPad) {
       output.padding = usual_padding(output.state);
     }
   }
-  for (const std::string& given : plan_->options_.pad_values) {
+  for (const std::string& given : draft.options.pad_values) {
     const size_t equals = std::min(given.rfind('='), given.size());
     const std::string name = given.substr(0, equals);
-    const auto output = std::ranges::find(plan_->outputs_, name, &Output::name);
-    if (output == plan_->outputs_.end() || output->padding.empty() || is_companion(*output)) {
+    const auto output = std::ranges::find(draft.outputs, name, &Output::name);
+    if (output == draft.outputs.end() || output->padding.empty() || is_companion(*output)) {
       raise(kBadRagged, "pad_value= names \"" + name + "\", which is not padded",
             "ragged=\"pad\" pads what is delivered and differs in shape");
     }
@@ -228,6 +175,59 @@ void PlanMaker::set_paddings() {
                             " cannot hold");
     }
   }
+}
+
+}  // namespace
+
+// A companion that fields= names: its place is kept, what it is comes later.
+bool add_announced(PlanDraft& draft, const std::string& name) {
+  for (const Companion& each : kCompanions) {
+    if (each.of != draft.options.ragged || !name.ends_with(each.suffix)) continue;
+    const std::string of = name.substr(0, name.size() - each.suffix.size());
+    const auto is_it = [&](const std::string& field) {
+      return std::ranges::any_of(draft.scopes.front().visible,
+                                 [&](int seen) { return draft.states[seen].name == field; });
+    };
+    if (is_it(name) || !is_it(of)) continue;
+    Output output;
+    output.name = name;
+    output.origin = each.origin;
+    draft.outputs.push_back(std::move(output));
+    return true;
+  }
+  return false;
+}
+
+void add_ragged_outputs(PlanDraft& draft) {
+  const Ragged ragged = draft.options.ragged;
+  std::vector<Output>& outputs = draft.outputs;
+  std::map<uint8_t, int> leaders;  // of row groups
+  const auto count = static_cast<int>(outputs.size());
+  for (int i = 0; i < count && (ragged == Ragged::kPad || ragged == Ragged::kPacked); ++i) {
+    const FieldState& state = outputs[i].state;
+    const bool numbers = outputs[i].origin == OutputOrigin::kField && !is_string(state.kind);
+    const bool packs = ragged == Ragged::kPacked;
+    if (!numbers || !outputs[i].as_list || (packs && !has_one_open_axis(state))) continue;
+    outputs[i].ragged = ragged;
+    const uint8_t group = has_open_rows(state) ? state.row_group : 0;
+    const int leader = group ? leaders.emplace(group, i).first->second : i;
+    if (leader != i) {
+      outputs[i].companion = outputs[leader].companion;
+      continue;
+    }
+    for (const Companion& each : kCompanions) {
+      if (each.of == ragged) add_companion(draft, each.origin, i);
+    }
+  }
+  for (const Output& output : outputs) {
+    if (!is_companion(output) || output.companion >= 0) continue;
+    const std::string_view suffix = companion_of(output.origin).suffix;
+    const std::string of = output.name.substr(0, output.name.size() - suffix.size());
+    raise(kBadRagged, "fields= names \"" + output.name + "\", which no batch has",
+          "it would come with \"" + of +
+              "\", if that is delivered, differs in rows and is the first of its row group");
+  }
+  set_paddings(draft);
 }
 
 }  // namespace headrace

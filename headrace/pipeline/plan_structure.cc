@@ -83,112 +83,93 @@ int Step::after_list(int list, const Draws& draws) const {
   return at == taken.end() ? jump : lists[size_t(*at)];
 }
 
-PlanMaker::Written PlanMaker::written() const {
-  return {plan_->steps_.size(), plan_->batch_steps_.size(), states_, alone_, gone_};
-}
-
-void PlanMaker::rewind(const Written& to) {
-  plan_->steps_.erase(plan_->steps_.begin() + std::ptrdiff_t(to.steps), plan_->steps_.end());
-  plan_->batch_steps_.erase(plan_->batch_steps_.begin() + std::ptrdiff_t(to.batch_steps),
-                            plan_->batch_steps_.end());
-  states_ = to.states;
-  alone_ = to.alone;
-  gone_ = to.gone;
-}
-
-PlanMaker::Scope PlanMaker::scope_of_list(const std::string& path) const {
-  Scope list = scopes_.back();
-  list.path += path;
-  list.ordinals.clear();
-  return list;
-}
-
 void PlanMaker::append_with_probability(double p, const std::vector<Spec>& transforms) {
   int ordinal = 0;
   Step coin;
   coin.kind = Step::Kind::kCoin;
-  coin.key = next_key("RandomApply", &ordinal);
+  coin.key = draft_.next_key("RandomApply", &ordinal);
   coin.probability = p;
   coin.label = "RandomApply(p=" + text_of(ParamValue(p)) + ")";
   const bool always = p >= 1;
-  const Written before = written();
+  const PlanDraft::Written before = draft_.written();
   const std::string label = coin.label;
 
-  Scope inner = scope_of_list("RandomApply#" + std::to_string(ordinal) + "/");
+  PlanScope inner = draft_.scope_of_list("RandomApply#" + std::to_string(ordinal) + "/");
   inner.conditional |= !always;
   if (!always) inner.chances.push_back({coin.key, coin_selection(p), 0});
-  if (!always) plan_->steps_.push_back(std::move(coin));
-  scopes_.push_back(std::move(inner));
+  if (!always) draft_.steps.push_back(std::move(coin));
+  draft_.scopes.push_back(std::move(inner));
   append(transforms);
   if (always) {  // a Fork in it may have changed what is seen
-    scopes_[scopes_.size() - 2].visible = scope().visible;
-    scopes_.pop_back();
+    draft_.scopes[draft_.scopes.size() - 2].visible = draft_.scope().visible;
+    draft_.scopes.pop_back();
     return;
   }
-  scopes_.pop_back();
-  plan_->steps_[before.steps].jump = static_cast<int>(plan_->steps_.size());
-  refuse_mixture(before, label);
-  merge(states_, before.states, {"RandomApply", label + ", since only some records take it"});
+  draft_.scopes.pop_back();
+  draft_.steps[before.steps].jump = static_cast<int>(draft_.steps.size());
+  refuse_mixture(draft_, before, label);
+  merge(draft_.states, before.states, {"RandomApply", label + ", since only some records take it"});
 }
 
 // A list as it is done to fields that are as given; returns what they become.
-States PlanMaker::append_list(const std::vector<Spec>& transforms, Scope list,
+States PlanMaker::append_list(const std::vector<Spec>& transforms, PlanScope list,
                               const States& states) {
-  states_ = states;
-  scopes_.push_back(std::move(list));
+  draft_.states = states;
+  draft_.scopes.push_back(std::move(list));
   append(transforms);
-  scopes_.pop_back();
-  return states_;
+  draft_.scopes.pop_back();
+  return draft_.states;
 }
 
 // All lists behind their kSelect, each with its kNext.
-std::vector<States> PlanMaker::append_lists(const Scope& scope, const Step& select,
+std::vector<States> PlanMaker::append_lists(const PlanScope& scope, const Step& select,
                                             const std::vector<Branch>& lists,
                                             const std::vector<States>& before) {
   std::vector<States> after;
-  const int at = static_cast<int>(plan_->steps_.size());
-  plan_->steps_.emplace_back();
-  plan_->steps_.back().kind = Step::Kind::kSelect;
-  plan_->steps_.back().label = select.label;
-  plan_->steps_.back().key = select.key;
-  plan_->steps_.back().selection = select.selection;
+  const int at = static_cast<int>(draft_.steps.size());
+  draft_.steps.emplace_back();
+  draft_.steps.back().kind = Step::Kind::kSelect;
+  draft_.steps.back().label = select.label;
+  draft_.steps.back().key = select.key;
+  draft_.steps.back().selection = select.selection;
   for (size_t i = 0; i < lists.size(); ++i) {
-    Scope list = scope;
+    PlanScope list = scope;
     list.path += std::to_string(i) + "/";
     if (!list.in_any_order) {
       list.chances.push_back({select.key, select.selection, static_cast<int>(i)});
     }
-    plan_->steps_[size_t(at)].lists.push_back(static_cast<int>(plan_->steps_.size()));
+    draft_.steps[size_t(at)].lists.push_back(static_cast<int>(draft_.steps.size()));
     after.push_back(append_list(lists[i].transforms, std::move(list), before[i]));
     Step next;
     next.kind = Step::Kind::kNext;
     next.label = i + 1 < lists.size() ? (select.selection.count > 1 ? "and" : "or") : "end";
     next.select = at;
     next.list = static_cast<int>(i);
-    plan_->steps_.push_back(std::move(next));
+    draft_.steps.push_back(std::move(next));
   }
-  plan_->steps_[size_t(at)].jump = static_cast<int>(plan_->steps_.size());
+  draft_.steps[size_t(at)].jump = static_cast<int>(draft_.steps.size());
   return after;
 }
 
 // What a list does to a size shows only where the size is known: behind the list that fixes it.
-void PlanMaker::find_changes_of_known_sizes(const Scope& scope, const Step& select,
+void PlanMaker::find_changes_of_known_sizes(const PlanScope& scope, const Step& select,
                                             const std::vector<Branch>& lists,
-                                            const std::vector<States>& after, const Written& before,
+                                            const std::vector<States>& after,
+                                            const PlanDraft::Written& before,
                                             std::vector<bool>& changes) {
   const auto one = size_t(std::ranges::find(changes, true) - changes.begin());
   std::vector<States> found(lists.size(), after[one]);
   found[one] = before.states;
-  const std::vector<Scope> scopes = scopes_;
+  const std::vector<PlanScope> scopes = draft_.scopes;
   const int depth = depth_;
-  rewind(before);
+  draft_.rewind(before);
   try {
     const std::vector<States> then = append_lists(scope, select, lists, found);
     for (size_t i = 0; i < lists.size(); ++i) {
       if (i != one) changes[i] = !are_same(then[i], after[one]);
     }
   } catch (const Exception&) {  // what is wrong is said by the plan of all orders
-    scopes_ = scopes;
+    draft_.scopes = scopes;
     depth_ = depth;
     changes.assign(changes.size(), true);
   }
@@ -198,18 +179,18 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
                        const std::vector<Branch>& lists) {
   int ordinal = 0;
   Step select;
-  select.key = next_key(std::string(name), &ordinal);
+  select.key = draft_.next_key(std::string(name), &ordinal);
   select.selection = selection;
   select.label = std::string(name) + "(" + std::to_string(selection.count) + " of " +
                  std::to_string(lists.size()) + ")";
-  Scope scope = scope_of_list(std::string(name) + "#" + std::to_string(ordinal) + "/");
+  PlanScope scope = draft_.scope_of_list(std::string(name) + "#" + std::to_string(ordinal) + "/");
   scope.conditional = true;
   scope.in_any_order |= selection.shuffled && selection.count > 1;
 
   const Ways ways{std::string(name),
                   select.label + (scope.in_any_order ? ", since records differ in the order"
                                                      : ", since records take different ones")};
-  const Written before = written();
+  const PlanDraft::Written before = draft_.written();
   std::vector<States> found(lists.size(), before.states);
   std::vector<States> after = append_lists(scope, select, lists, found);
   // Whether a list changes what the fields are.
@@ -224,25 +205,25 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
         if (other != i) merge(found[i], after[other], ways);
       }
     }
-    rewind(before);
+    draft_.rewind(before);
     after = append_lists(scope, select, lists, found);
   }
-  refuse_mixture(before, select.label);
+  refuse_mixture(draft_, before, select.label);
 
   const bool all = selection.count == std::ssize(lists);
   if (all && std::ranges::count(changes, true) == 1) {  // which is all that happens to them
-    states_ = after[size_t(std::ranges::find(changes, true) - changes.begin())];
+    draft_.states = after[size_t(std::ranges::find(changes, true) - changes.begin())];
   } else {
-    states_ = after[0];
-    for (const States& each : after) merge(states_, each, ways);
-    if (selection.count > 1) merge(states_, before.states, ways);
+    draft_.states = after[0];
+    for (const States& each : after) merge(draft_.states, each, ways);
+    if (selection.count > 1) merge(draft_.states, before.states, ways);
   }
   // For who goes through the steps one after the other, and comes out of the last list.
-  Step& end = plan_->steps_.back();
-  for (size_t i = 0; i < states_.size(); ++i) {
-    if (is_same(states_[i], after.back()[i])) continue;
+  Step& end = draft_.steps.back();
+  for (size_t i = 0; i < draft_.states.size(); ++i) {
+    if (is_same(draft_.states[i], after.back()[i])) continue;
     end.fields.push_back(static_cast<int>(i));
-    end.after.push_back(states_[i]);
+    end.after.push_back(draft_.states[i]);
   }
 }
 

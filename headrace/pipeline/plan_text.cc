@@ -52,28 +52,28 @@ std::string text_of_bytes(size_t bytes) {
 }  // namespace
 
 // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
-std::vector<int> Plan::passes() const {
-  std::vector<int> passes(steps_.size());
-  std::vector<int> pass(inputs_.size(), 1);
+std::vector<int> PlanParts::passes() const {
+  std::vector<int> passes(steps.size());
+  std::vector<int> pass(inputs.size(), 1);
   Renderer renderer;
   renderer.allow_values(kMostRehearsed);
   renderer.allow_pictures(kMostRehearsed);
   Record record;
   record.position = 0;
-  record.fields.resize(inputs_.size());
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    record.fields[i].kind = inputs_[i].kind;
-    if (is_picture(inputs_[i].kind) && inputs_[i].clip_frame <= 0) {
-      record.fields[i].picture = blank(inputs_[i], {kBlankHeight, kBlankWidth});
+  record.fields.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    record.fields[i].kind = inputs[i].kind;
+    if (is_picture(inputs[i].kind) && inputs[i].clip_frame <= 0) {
+      record.fields[i].picture = blank(inputs[i], {kBlankHeight, kBlankWidth});
     }
   }
   std::vector<std::vector<FieldValue>> outside;  // of the selections that a step stands under
-  for (size_t s = 0; s < steps_.size(); ++s) {
-    const Step& step = steps_[s];
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const Step& step = steps[s];
     if (step.kind == Step::Kind::kCoin) continue;
     if (step.kind == Step::Kind::kSelect) outside.push_back(record.fields);
     if (step.kind == Step::Kind::kNext) {  // another list begins where this one did
-      const bool last = step.list + 1 == std::ssize(steps_[step.select].lists);
+      const bool last = step.list + 1 == std::ssize(steps[step.select].lists);
       if (!last) record.fields = outside.back();
       if (last) outside.pop_back();
     }
@@ -106,7 +106,7 @@ std::vector<int> Plan::passes() const {
     std::vector<int> pictures;
     std::ranges::copy_if(step.fields, std::back_inserter(pictures), [&](int field) {
       return is_picture(record.fields[field].kind) &&
-             inputs_[field].clip_frame <= 0;  // one stands for its clip
+             inputs[field].clip_frame <= 0;  // one stands for its clip
     });
     if (pictures.empty() || step.op->clip()) continue;
     const Recipe before = record.fields[pictures[0]].picture;
@@ -125,8 +125,8 @@ std::string Plan::text() const {
   const std::vector<int> pass = passes();
   std::vector<std::vector<std::string>> rows = {{"step", "what", "fields", "after it", "pass"}};
   std::vector<int> ends;  // of the coins that the step stands under
-  for (size_t s = 0; s < steps_.size(); ++s) {
-    const Step& step = steps_[s];
+  for (size_t s = 0; s < parts_.steps.size(); ++s) {
+    const Step& step = parts_.steps[s];
     std::erase_if(ends, [&](int end) { return end <= static_cast<int>(s); });
     const bool ends_list = step.kind == Step::Kind::kNext;
     const std::string indent(2 * (ends.size() - ends_list), ' ');
@@ -135,8 +135,8 @@ std::string Plan::text() const {
     std::string fields, after;
     const bool copy = step.kind == Step::Kind::kCopy;
     for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {
-      if (inputs_[field].clip_frame > 0) continue;  // as the first of its clip
-      fields += (fields.empty() ? "" : copy ? " -> " : ", ") + inputs_[field].name;
+      if (parts_.inputs[field].clip_frame > 0) continue;  // as the first of its clip
+      fields += (fields.empty() ? "" : copy ? " -> " : ", ") + parts_.inputs[field].name;
     }
     for (const FieldState& state : step.after) {
       if (state.clip_frame > 0) continue;
@@ -147,16 +147,17 @@ std::string Plan::text() const {
                     : pass[s]                        ? std::to_string(pass[s])
                                                      : ""});
   }
-  for (const BatchStep& step : batch_steps_) {
+  for (const BatchStep& step : parts_.batch_steps) {
     std::string fields;
-    for (int output : step.outputs) fields += (fields.empty() ? "" : ", ") + outputs_[output].name;
+    for (int output : step.outputs)
+      fields += (fields.empty() ? "" : ", ") + parts_.outputs[output].name;
     rows.push_back({std::to_string(rows.size()), step.label, fields,
                     "groups of " + std::to_string(step.op->group()), "batch"});
   }
   std::string out = "Steps (those of one pass over a picture are rendered as one):\n";
   out += rows.size() == 1 ? "  none\n" : table(rows);
   rows = {{"output", "from", "what", "per record"}};
-  for (const Output& output : outputs_) {
+  for (const Output& output : parts_.outputs) {
     rows.push_back({output.name,
                     output.field >= 0 ? std::string(name_of(output.state.kind)) : "record",
                     text_of(output.state),

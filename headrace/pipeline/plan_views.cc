@@ -11,7 +11,7 @@
 // as it is: memory is reserved for sizes that are known.
 #include <algorithm>
 
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -68,30 +68,13 @@ Fronts fronts_of(const std::vector<Step>& steps, size_t first, size_t end, size_
   return out;
 }
 
-}  // namespace
-
-void PlanMaker::share_decodes() {
-  for (size_t first = 0; first < plan_->steps_.size(); ++first) {
-    const std::vector<Step>& steps = plan_->steps_;
-    if (steps[first].kind != Step::Kind::kCopy) continue;
-    size_t end = first + 1;
-    const int from = steps[first].fields[0];
-    while (end < steps.size() && steps[end].kind == Step::Kind::kCopy &&
-           steps[end].fields[0] == from) {
-      ++end;
-    }
-    share_decode(first, end);
-    first = end - 1;
-  }
-}
-
 // Of the views that the steps [first, end) begin.
-void PlanMaker::share_decode(size_t first, size_t end) {
-  std::vector<Step>& steps = plan_->steps_;
+void share_decode(PlanDraft& draft, size_t first, size_t end) {
+  std::vector<Step>& steps = draft.steps;
   const auto from = size_t(steps[first].fields[0]);
-  const bool encoded = from >= plan_->schema_.size() || plan_->schema_[from].encoded;
-  if (end - first < 2 || !encoded || !is_picture(plan_->inputs_[from].kind)) return;
-  const Fronts fronts = fronts_of(steps, first, end, plan_->inputs_.size(), plan_->passes());
+  const bool encoded = from >= draft.schema.size() || draft.schema[from].encoded;
+  if (end - first < 2 || !encoded || !is_picture(draft.inputs[from].kind)) return;
+  const Fronts fronts = fronts_of(steps, first, end, draft.inputs.size(), draft.passes());
   if (!fronts.asks_for_pixels) return;
   Step together;
   together.kind = Step::Kind::kViews;
@@ -122,6 +105,23 @@ void PlanMaker::share_decode(size_t first, size_t end) {
     for (int& list : step.lists) list = number[size_t(list)];
   }
   steps = std::move(ordered);
+}
+
+}  // namespace
+
+void share_decodes(PlanDraft& draft) {
+  for (size_t first = 0; first < draft.steps.size(); ++first) {
+    const std::vector<Step>& steps = draft.steps;
+    if (steps[first].kind != Step::Kind::kCopy) continue;
+    size_t end = first + 1;
+    const int from = steps[first].fields[0];
+    while (end < steps.size() && steps[end].kind == Step::Kind::kCopy &&
+           steps[end].fields[0] == from) {
+      ++end;
+    }
+    share_decode(draft, first, end);
+    first = end - 1;
+  }
 }
 
 }  // namespace headrace

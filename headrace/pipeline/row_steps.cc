@@ -3,7 +3,7 @@
 // ops/op.h.
 #include <algorithm>
 
-#include "headrace/pipeline/plan_maker.h"
+#include "headrace/pipeline/plan_rules.h"
 
 namespace headrace {
 namespace {
@@ -33,45 +33,45 @@ bool has_rows(const FieldState& state) {
   return !is_picture(state.kind) && !is_string(state.kind) && !state.shape.empty();
 }
 
-}  // namespace
-
-int PlanMaker::deciding_field(const Step& step) const {
-  const auto decides = [&](int field) { return step.op->decides_by(states_[field].kind); };
+int deciding_field(const PlanDraft& draft, const Step& step) {
+  const auto decides = [&](int field) { return step.op->decides_by(draft.states[field].kind); };
   std::vector<int> found;
   std::ranges::copy_if(step.fields, std::back_inserter(found), decides);
-  if (found.size() == 1 && states_[found[0]].shape.size() >= 2) return found[0];
+  if (found.size() == 1 && draft.states[found[0]].shape.size() >= 2) return found[0];
   std::string hint = "fields= of the step names one of them, and what has its rows";
-  for (const int field : scopes_.back().visible) {
-    const KindRecord& kind = record_of(states_[field].kind);
-    if (found.empty() && decides(field) && kind.wants) hint = kind.wants(states_[field]);
+  for (const int field : draft.scopes.back().visible) {
+    const KindRecord& kind = record_of(draft.states[field].kind);
+    if (found.empty() && decides(field) && kind.wants) hint = kind.wants(draft.states[field]);
   }
   raise(kSeveralGroups,
         found.empty()
             ? step.label + " has no boxes, points or masks to decide by, that follow a picture"
-            : step.label + " would decide by " + names_of(found),
+            : step.label + " would decide by " + draft.names_of(found),
         hint);
 }
 
-void PlanMaker::add_row_group(Step& step, const std::vector<int>& named) {
+}  // namespace
+
+void add_row_group(PlanDraft& draft, Step& step, const std::vector<int>& named) {
   const bool decides_at_all = std::ranges::any_of(
       all_kinds(), [&](const KindRecord* kind) { return step.op->decides_by(kind->kind); });
   if (!decides_at_all) return;
-  const int deciding = deciding_field(step);
+  const int deciding = deciding_field(draft, step);
   if (!step.op->changes_rows()) return;
-  const FieldState& decides = states_[deciding];
+  const FieldState& decides = draft.states[deciding];
   const auto is_of_its_group = [&](int field) {
     return field == deciding ||
-           (decides.row_group > 0 && states_[field].row_group == decides.row_group);
+           (decides.row_group > 0 && draft.states[field].row_group == decides.row_group);
   };
   const bool said = !named.empty();
-  for (const int field : said ? named : scope().visible) {
-    const bool by_word = said && states_[field].row_group == 0;
-    if (!has_rows(states_[field]) || (!is_of_its_group(field) && !by_word)) continue;
+  for (const int field : said ? named : draft.scope().visible) {
+    const bool by_word = said && draft.states[field].row_group == 0;
+    if (!has_rows(draft.states[field]) || (!is_of_its_group(field) && !by_word)) continue;
     step.rows.push_back(field);
     if (!std::ranges::count(step.fields, field)) step.fields.push_back(field);
   }
   for (const int field : step.fields) {  // partners' rows join those of the group alone
-    const FieldState& state = states_[field];
+    const FieldState& state = draft.states[field];
     if (step.op->partners() == 0 || is_picture(state.kind) || !is_spatial(state.kind)) continue;
     if (std::ranges::count(step.rows, field)) continue;
     raise(kSeveralGroups,
@@ -79,67 +79,68 @@ void PlanMaker::add_row_group(Step& step, const std::vector<int>& named) {
               "\" is not known to belong to \"" + decides.name + "\"",
           "source.with_row_group(\"" + decides.name + "\", \"" + state.name + "\")");
   }
-  for (const int field : scopes_.front().visible) {
+  for (const int field : draft.scopes.front().visible) {
     if (std::ranges::count(step.rows, field)) continue;
-    const bool may_belong = !said && decides.row_group == 0 && has_rows(states_[field]) &&
-                            states_[field].row_group == 0 &&
-                            states_[field].shape[0] == decides.shape[0];
+    const bool may_belong = !said && decides.row_group == 0 && has_rows(draft.states[field]) &&
+                            draft.states[field].row_group == 0 &&
+                            draft.states[field].shape[0] == decides.shape[0];
     if (is_of_its_group(field) || may_belong) step.rows_behind.push_back(field);
   }
 }
 
-void PlanMaker::add_canvas(Step& step) {
+void add_canvas(PlanDraft& draft, Step& step) {
   const auto wants = std::ranges::find_if(
-      step.fields, [&](int field) { return step.op->wants_canvas(states_[field]); });
+      step.fields, [&](int field) { return step.op->wants_canvas(draft.states[field]); });
   if (step.op->wants_shares()) {
-    for (const int field : step.fields) plan_->inputs_[field].keeps_shares = true;
+    for (const int field : step.fields) draft.inputs[field].keeps_shares = true;
   }
   if (wants == step.fields.end()) return;
   const int wanting = *wants;  // the fields grow below
-  const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
-  const bool alone = std::ranges::count(alone_, wanting) > 0;
+  const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
+  const bool alone = std::ranges::count(draft.alone, wanting) > 0;
   const auto look_at = [&](const std::vector<int>& fields) {
     std::ranges::copy_if(fields, std::back_inserter(step.looked_at), is_picture_field);
   };
   look_at(step.fields);
   if (step.looked_at.empty()) {
-    look_at(scope().visible);
+    look_at(draft.scope().visible);
     std::ranges::copy(step.looked_at, std::back_inserter(step.fields));
   }
   if (alone || step.looked_at.empty()) {
     raise(kNoCanvas,
-          step.label + " needs the picture that " + names_of({wanting}) + " lies on, and " +
+          step.label + " needs the picture that " + draft.names_of({wanting}) + " lies on, and " +
               (alone ? "it has moved without that field before" : "there is none here"),
           "one list for the whole record moves them together");
   }
 }
 
-bool PlanMaker::is_wanted(const Step& step, const std::vector<bool>& live) const {
+bool is_wanted(const Step& step, const std::vector<bool>& live) {
   return std::ranges::any_of(step.fields, [&](int field) {
     return live[field] && !std::ranges::count(step.looked_at, field);
   });
 }
 
-void PlanMaker::keep_deciding(const Step& step, std::vector<bool>& live) const {
+void keep_deciding(const PlanDraft& draft, const Step& step, std::vector<bool>& live) {
   for (size_t i = 0; step.op->operands() > 0 && i < step.fields.size(); ++i) {
     live[step.fields[i]] = true;
   }
   for (const int field : step.fields) {
-    if (step.op->decides_by(states_[field].kind)) live[field] = true;
+    if (step.op->decides_by(draft.states[field].kind)) live[field] = true;
   }
   const bool has_canvas =
       std::ranges::any_of(step.looked_at, [&](int field) { return bool(live[field]); });
   if (!has_canvas && !step.looked_at.empty()) live[step.looked_at.front()] = true;
 }
 
-std::optional<Error> PlanMaker::rows_left_behind(const Step& step,
-                                                 const std::vector<bool>& live) const {
+std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
+                                      const std::vector<bool>& live) {
   for (const int field : step.rows_behind) {
     if (!live[field]) continue;
-    const std::string name = "\"" + states_[field].name + "\"";
-    std::string all = "\"" + states_[step.rows.front()].name + "\"";
-    for (size_t i = 1; i < step.rows.size(); ++i) all += ", \"" + states_[step.rows[i]].name + "\"";
-    const bool known = states_[field].row_group > 0;
+    const std::string name = "\"" + draft.states[field].name + "\"";
+    std::string all = "\"" + draft.states[step.rows.front()].name + "\"";
+    for (size_t i = 1; i < step.rows.size(); ++i)
+      all += ", \"" + draft.states[step.rows[i]].name + "\"";
+    const bool known = draft.states[field].row_group > 0;
     return Error{.code = &kRowsBehind,
                  .what = step.label + " would drop rows of " + all + " and keep those of " + name +
                          (known ? ", which are about the same objects"

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator in the list becomes a step: the fields that it acts on, and what it makes of them.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "headrace/fields/pictures.h"
+#include "headrace/pipeline/plan_rules.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNothingToDo{
+    "HR0113", ErrorKind::kConfig, "no field for the transform",
+    "None of the fields at this point is of a kind that the transform acts on, so it would do "
+    "nothing."};
+
+const ErrorCode kCannotFollow{
+    "HR0186", ErrorKind::kConfig, "a field cannot follow a step",
+    "What the step does to a picture has no counterpart for a field that lies in it: a border that "
+    "mirrors the picture shows its objects twice, and a box lies in one place. fields= of the step "
+    "names the pictures that move alone, where the field is not wanted any more; or another "
+    "parameter of the step moves all of them (padding_mode=\"constant\")."};
+
+const ErrorCode kOperands{
+    "HR0136", ErrorKind::kConfig, "another number of fields than the step combines",
+    "The step combines fields that each have a part of their own: AddNoise a sound and a noise. "
+    "fields= of the step names them, in the order that its documentation says."};
+
+const ErrorCode kPartnerStep{
+    "HR0131", ErrorKind::kConfig, "impossible partner step",
+    "A step that takes other records beside its own gets them as they stand before it. They are "
+    "read ahead for every record and never cross to Python on their own, so it cannot stand inside "
+    "a RandomApply or after a step in Python, and a pipeline has one such step."};
+
+// What the operator takes; where it moves pictures, what follows them too, unless a picture has
+// moved without it before: then nobody knows where it lies.
+bool acts_on(const PlanDraft& draft, const Op& op, int field) {
+  const FieldState& state = draft.states[field];
+  if (is_picture(state.kind) || !op.moves()) return op.takes(state.kind);
+  return follows(state) && !std::ranges::count(draft.alone, field);
+}
+
+// A number beside a spectrogram is a tensor, too.
+void leave_out_misfits(const PlanDraft& draft, const Spec& spec, Step& step) {
+  if (!spec.fields.empty() || !draft.scopes.back().narrowed.empty()) return;
+  const auto fits = [&](int field) { return step.op->fits(draft.states[field]); };
+  if (std::ranges::any_of(step.fields, fits)) std::erase_if(step.fields, std::not_fn(fits));
+}
+
+void check_partner_step(const PlanDraft& draft, const Step& step) {
+  if (draft.scopes.back().conditional) {
+    raise(kPartnerStep, step.label + " cannot stand inside a RandomApply");
+  }
+  for (const Step& before : draft.steps) {
+    if (before.kind == Step::Kind::kPython) {
+      raise(kPartnerStep, step.label + " stands after " + before.label + ", a step in Python",
+            "put it before that step");
+    }
+    if (before.op && before.op->partners() > 0) {
+      raise(
+          kPartnerStep,
+          step.label + " would be the second step that takes other records, after " + before.label);
+    }
+  }
+}
+
+}  // namespace
+
+std::string label_of(const Spec& spec, const OpRecord& record) {
+  std::string arguments;
+  for (const Param& param : record.params) {
+    const auto given = spec.arguments.find(std::string(param.name));
+    if (given == spec.arguments.end()) continue;
+    std::string text = text_of(given->second);
+    constexpr size_t kMost = 200;  // thousands of anchors, say
+    if (text.size() > kMost) text = text.substr(0, kMost / 2) + " ...]";
+    arguments += (arguments.empty() ? "" : ", ") + given->first + "=" + text;
+  }
+  return spec.name + "(" + arguments + ")";
+}
+
+void plan_fields(PlanDraft& draft, Step& step) {
+  const FieldState* moved = nullptr;  // a picture of it
+  const auto plan_field = [&](int field, const auto& plan) {
+    FieldState& state = draft.states[field];
+    const Shape before = state.shape;
+    const std::string opened_by = std::exchange(state.left_open_by, {});
+    plan(state);
+    const bool open = std::ranges::count(state.shape, -1) > 0;
+    if (!open) state.left_open_by.clear();
+    if (open && state.left_open_by.empty()) {
+      state.left_open_by = state.shape == before ? opened_by : step.label;
+    }
+  };
+  const bool moves = step.op->moves();
+  for (const int field : step.fields) {
+    const bool along = !is_picture(draft.states[field].kind) && follows(draft.states[field]);
+    if (moves && along) {
+      const std::string reason = step.op->cannot_move(draft.states[field]);
+      if (!reason.empty()) raise(kCannotFollow, "[" + step.label + "] " + reason);
+    }
+    if (moves && (along || std::ranges::count(step.rows, field))) {
+      continue;
+    }
+    plan_field(field, [&](FieldState& state) { step.op->plan(state); });
+    if (!moved) moved = &draft.states[field];
+  }
+  for (const int field : step.fields) {
+    const KindRecord& kind = record_of(draft.states[field].kind);
+    if (moves && !is_picture(kind.kind) && kind.plan) {
+      plan_field(field, [&](FieldState& state) { kind.plan(state, *moved); });
+    }
+  }
+  for (const int field : step.rows) {
+    plan_field(field, [&](FieldState& state) { state.shape[0] = step.op->rows_after(); });
+  }
+  for (const int field : step.fields) step.after.push_back(draft.states[field]);
+}
+
+std::vector<int> fields_of(const PlanDraft& draft, const Spec& spec,
+                           const std::function<bool(int)>& takes) {
+  if (!spec.fields.empty()) return draft.fields_named(spec.fields);
+  const PlanScope& here = draft.scopes.back();
+  const std::vector<int>& seen = here.narrowed.empty() ? here.visible : here.narrowed;
+  std::vector<int> fields;
+  std::ranges::copy_if(seen, std::back_inserter(fields), takes);
+  if (fields.empty()) {
+    const bool videos = std::ranges::any_of(
+        seen, [&](int field) { return draft.states[field].kind == FieldKind::kVideo; });
+    const bool pictures =
+        std::ranges::any_of(seen, [&](int field) { return is_picture(draft.states[field].kind); });
+    const auto text = std::ranges::find_if(
+        seen, [&](int field) { return draft.states[field].kind == FieldKind::kText; });
+    raise(kNothingToDo,
+          "[" + spec.name + "] acts on none of the fields here: " + draft.names_of(seen),
+          videos ? "a step before it takes frames of the video: RandomVideoClips(num_frames=16)"
+          : pictures || text == seen.end()
+              ? ""
+              : "where \"" + draft.states[*text].name +
+                    "\" holds paths: hr.records(image=[...]) reads the files, and so does "
+                    "hr.open(DataFrame)");
+  }
+  return fields;
+}
+
+void add_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
+            const Arguments& arguments) {
+  Step step;
+  step.op = record.make(arguments);
+  if (step.op->clip()) return add_clip_op(draft, record, spec, arguments);
+  step.label = label_of(spec, record);
+  step.key = draft.next_key(spec.name);
+  step.fields = fields_of(draft, spec, [&](int field) { return acts_on(draft, *step.op, field); });
+  if (const int count = step.op->operands(); count > 0 && std::ssize(step.fields) != count) {
+    raise(kOperands,
+          "[" + spec.name + "] combines " + std::to_string(count) + " fields, and here are " +
+              draft.names_of(step.fields),
+          "fields= names them, in the order that its documentation says");
+  }
+  leave_out_misfits(draft, spec, step);
+  const std::vector<int> named = !spec.fields.empty() ? step.fields : draft.scope().narrowed;
+  add_row_group(draft, step, named);
+  add_canvas(draft, step);
+  check_not_batched(draft, step.fields, step.label);
+  if (step.op->partners() > 0) check_partner_step(draft, step);
+  const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
+  const auto follows_one = [&](int field) {
+    return !is_picture_field(field) &&
+           (follows(draft.states[field]) || std::ranges::count(step.rows, field));
+  };
+  if (step.op->moves() && std::ranges::all_of(step.fields, follows_one)) {
+    raise(kNothingToDo,
+          "[" + spec.name + "] has no picture here that " + draft.names_of(step.fields) +
+              " could follow",
+          "one list for the whole record moves them together");
+  }
+  check_on_device(draft, step);
+  plan_fields(draft, step);
+  const bool said = !spec.fields.empty() || !draft.scope().narrowed.empty();
+  if (step.op->moves() && !said) step.left_behind = left_behind(draft, step, record.random);
+  if (step.op->moves() && said) {
+    std::ranges::copy_if(
+        draft.scopes.front().visible, std::back_inserter(draft.alone), [&](int field) {
+          return !is_picture_field(field) && is_spatial(draft.states[field].kind) &&
+                 !std::ranges::count(step.fields, field);
+        });
+  }
+  draft.steps.push_back(std::move(step));
+}
+
+}  // namespace headrace

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan while it is written: its parts so far, the fields that exist at this point, what is known
+// of them, and which of them the list that is being read sees. Used from one thread; what may be
+// written into it is plan_rules.h's.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+// The list that is being read: a branch sees its own fields only.
+struct PlanScope {
+  std::string path;                     // of the branch; part of the keys of its draws
+  std::vector<int> visible;             // fields, in order
+  std::vector<int> narrowed;            // `fields=` of an enclosing Compose or RandomApply
+  std::string alias;                    // what the forked field was called
+  std::vector<int> apart;               // branches of the Fork that it belongs to
+  bool of_one_field = false;            // a list of a dictionary
+  bool conditional = false;             // under a RandomApply or a choice
+  bool in_any_order = false;            // under a RandomOrder
+  std::vector<BatchCondition> chances;  // of batch steps here
+  std::map<std::string, int> ordinals;  // operators of each name so far
+};
+
+struct PlanDraft : PlanParts {
+  struct Clips {
+    ClipForm form;
+    int64_t count = 0;  // of pictures, or of sounds
+    bool sounds = false;
+  };
+  // How much of the plan there was; rewind() takes back what was written since.
+  struct Written {
+    size_t steps = 0, batch_steps = 0;
+    std::vector<FieldState> states;
+    std::vector<int> alone;
+    std::map<std::string, std::string> gone;
+  };
+
+  PlanDraft(const Schema& schema, const PlanOptions& options);
+
+  PlanScope& scope() { return scopes.back(); }
+  const PlanScope& scope() const { return scopes.back(); }
+  PlanScope scope_of_list(const std::string& path) const;
+  Written written() const;
+  void rewind(const Written& to);
+
+  // The number of a field that the present list sees; HR0111 with "did you mean" otherwise.
+  int field_named(const std::string& name) const;
+  // The same with all pictures of a clip.
+  std::vector<int> all_named(const std::string& name) const;
+  std::vector<int> fields_named(const std::vector<std::string>& names) const;
+  std::string names_of(const std::vector<int>& fields) const;
+  int add_field(FieldState state);
+  uint64_t next_key(const std::string& name, int* ordinal = nullptr);
+  // Of a clip the first of its pictures, which stands for it.
+  std::vector<int> values_in_sight() const;
+  // A field at this point, as a function is told what it is given.
+  Field as_field(int field) const;
+  // The pictures, or sounds, of the clips that have this field as their first one; else the field
+  // alone.
+  std::vector<int> clip_of(int field) const;
+  // The axes of a clip before those of a picture, (T) or (K, T); none where the field is no clip's
+  // first picture.
+  Shape clip_axes(int field) const;
+  // `fields` with these in the place of one of them.
+  static void replace(int field, const std::vector<int>& by, std::vector<int>& fields);
+
+  std::vector<FieldState> states;           // by field number, at the present step
+  std::map<std::string, std::string> gone;  // fields that are no more, and why
+  std::vector<int> own_lists;               // fields that have a list of a dictionary
+  std::vector<int> alone;                   // fields that a picture has moved without, as was said
+  std::map<int, Clips> clips;               // by the first one's field
+  std::vector<PlanScope> scopes;            // the first sees all fields that live
+};
+
+}  // namespace headrace
