@@ -7,22 +7,8 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
-#include "headrace/storage/file_window.h"
 
 namespace headrace {
-namespace {
-
-constexpr size_t kMaxSpare = 64;
-
-}  // namespace
-
-size_t bytes_of(const RecordData& data) {
-  size_t bytes = data.row_indexes.capacity();
-  data.each_buffer([&](const Buffer& buffer) { bytes += buffer.capacity(); });
-  for (const FieldData& field : data.fields) bytes += field.file ? FileWindow::kLargest : 0;
-  return bytes;
-}
-
 long waits_of_this_thread() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -34,13 +20,14 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
     : source_(std::move(source)),
       wanted_(std::move(wanted)),
       by_range_(std::move(by_range)),
-      share_(share_bytes),
+      share_bytes_(share_bytes),
       max_bytes_(max_bytes),
       python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory),
       later_(source_->read_style() == ReadStyle::kLater),
+      share_(share_bytes, later_),
       inbox_(std::make_shared<Inbox>()) {
-  if (!memory_ && !later_) spare_.reserve(kMaxSpare);
+  if (!memory_ && !later_) share_.reserve_spares();
   MutexLock lock(inbox_->mutex);
   inbox_->owner = this;
 }
@@ -90,15 +77,14 @@ void ReadAhead::stop(const std::function<void()>& interrupted) {
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (reading_ > 0) changed_.wait_for(mutex_, kWaitSlice);
-      if (reading_ == 0) break;
+      if (share_.reading > 0) changed_.wait_for(mutex_, kWaitSlice);
+      if (share_.reading == 0) break;
     }
     if (interrupted) interrupted();
   }
   MutexLock lock(mutex_);
   drop(base_ + count_);
-  spare_.clear();
-  spare_bytes_ = 0;
+  share_.drop_spares();
 }
 
 void ReadAhead::drop(int64_t below) {
@@ -106,28 +92,9 @@ void ReadAhead::drop(int64_t below) {
 }
 
 void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way) {
-  held_ -= entry->second.bytes;
-  if (on_the_way) dropped_ += entry->second.arriving;
+  share_.held -= entry->second.bytes;
+  if (on_the_way) share_.dropped += entry->second.arriving;
   entries_.erase(entry);
-}
-
-size_t ReadAhead::expected_bytes() const {
-  return expected_.bytes() ? counted(expected_.bytes()) : share_;
-}
-
-size_t ReadAhead::allowance() const {
-  if (expected_.bytes() == 0) return share_ / 16;
-  return std::clamp(expected_.bytes() + expected_.bytes() / 2, share_ / 64, share_ / 2);
-}
-
-bool ReadAhead::fits(size_t bytes) const {
-  return held_ + dropped_ + lent_ + spare_bytes_ + reading_ * expected_bytes() + bytes <= share_;
-}
-
-// For a record that a worker reads itself. Where reads are submitted what is read ahead fills half
-// of the share on purpose, and must not keep it waiting.
-bool ReadAhead::has_room(size_t bytes) const {
-  return later_ ? lent_ + bytes <= share_ / 4 * 3 : fits(bytes);
 }
 
 void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {
@@ -158,7 +125,7 @@ size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
   read_alone(index, out);
   const size_t bytes = counted(bytes_of(out));
   MutexLock lock(mutex_);
-  lent_ += bytes;
+  share_.lent += bytes;
   return bytes;
 }
 
@@ -174,15 +141,15 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
         if (found->second.index == index) return take(number, out);
         drop_one(found);
       }
-      expected = expected_bytes();
-      if (!may_wait || lent_ == 0 || has_room(expected)) break;
+      expected = share_.expected();
+      if (!may_wait || share_.lent == 0 || share_.has_room(expected)) break;
       ++wait_for_room_;
       changed_.wait(mutex_);
       --wait_for_room_;
     }
     if (!later_) next_ = std::max(next_, number + 1);
-    lent_ += expected;
-    if (out.owned.empty()) out.owned = take_spare().owned;
+    share_.lent += expected;
+    if (out.owned.empty()) out.owned = share_.take_spare().owned;
   }
   const long waits = waits_of_this_thread();
   const double begin = now();
@@ -197,8 +164,8 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   size_t read = 0;
   out.each_buffer([&](const Buffer& buffer) { read += buffer.size(); });
   MutexLock lock(mutex_);
-  lent_ += counted(bytes);
-  lent_ -= expected;
+  share_.lent += counted(bytes);
+  share_.lent -= expected;
   note_read(seconds, read);
   room_changed();
   return counted(bytes);
@@ -207,18 +174,18 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
 void ReadAhead::give_back(size_t bytes) {
   if (bytes == 0) return;
   MutexLock lock(mutex_);
-  lent_ -= bytes;
+  share_.lent -= bytes;
   room_changed();
 }
 
 // What a page of them cost when it was first touched is not paid again: of a large file that is
-// most of what reading it takes. A giant's are freed: small records would hold its memory.
+// most of what reading it takes.
 void ReadAhead::take_back(RecordData& data) {
   RecordData buffers;
   buffers.owned = std::exchange(data.owned, {});
   buffers.parts = std::exchange(data.parts, {});
   MutexLock lock(mutex_);
-  if (bytes_of(buffers) <= 2 * expected_.bytes()) keep_spare(buffers);
+  share_.keep_used(buffers);
 }
 
 // Readers sleep for most of the time; a record must not wake them for nothing.
@@ -229,12 +196,12 @@ void ReadAhead::room_changed() {
 bool ReadAhead::is_full() const {
   if (memory_) return false;
   MutexLock lock(mutex_);
-  return lent_ > 0 && !has_room(expected_bytes());
+  return share_.lent > 0 && !share_.has_room(share_.expected());
 }
 
 size_t ReadAhead::held_bytes() const {
   MutexLock lock(mutex_);
-  return held_ + dropped_ + lent_ + spare_bytes_;
+  return share_.in_use();
 }
 
 }  // namespace headrace

@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
-#include "headrace/executor/reading/expected_size.h"
 #include "headrace/executor/reading/read_depth.h"
+#include "headrace/executor/reading/read_share.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/staged_reads.h"
 
@@ -81,7 +81,7 @@ class ReadAhead {
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
   // Of a record's bytes, what the share has to hold.
-  size_t counted(size_t bytes) const { return std::min(bytes, share_ / 2); }
+  size_t counted(size_t bytes) const { return std::min(bytes, share_bytes_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -103,9 +103,6 @@ class ReadAhead {
   size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void set_terms(size_t max_bytes, RecordData& out) const;
-  size_t expected_bytes() const REQUIRES_LOCK(mutex_);
-  bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);
-  bool has_room(size_t bytes) const REQUIRES_LOCK(mutex_);
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
   void drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way = true)
       REQUIRES_LOCK(mutex_);
@@ -121,9 +118,6 @@ class ReadAhead {
   bool may_read_on() const REQUIRES_LOCK(mutex_);
   void wait_for_entry(int64_t number) REQUIRES_LOCK(mutex_);
   size_t take(int64_t number, RecordData& out) REQUIRES_LOCK(mutex_);
-  RecordData take_spare() REQUIRES_LOCK(mutex_);
-  // Moves from it where there is room for it; else it stays.
-  void keep_spare(RecordData& data) REQUIRES_LOCK(mutex_);
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_later.cc).
@@ -136,11 +130,10 @@ class ReadAhead {
   void give_up_claims(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
   bool claim_read(bool needed, std::vector<Neighbours>& out) REQUIRES_LOCK(mutex_);
   void arrived(const Neighbours& neighbours, LaterRead read) EXCLUDES_LOCK(mutex_);
-  size_t allowance() const REQUIRES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;
-  const size_t share_, max_bytes_;
+  const size_t share_bytes_, max_bytes_;
   const bool python_;  // one reader, many records a call, always ahead
   const bool memory_;  // never ahead
   const bool later_;   // submitted, not read by threads
@@ -153,15 +146,9 @@ class ReadAhead {
   int64_t next_ GUARDED_BY(mutex_) = 0;      // first number that nobody has begun to read
   int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
-  std::set<int64_t> alone_ GUARDED_BY(mutex_);        // beyond next_, fetched before there was room
-  std::vector<RecordData> spare_ GUARDED_BY(mutex_);  // buffers to re-use
-  size_t held_ GUARDED_BY(mutex_) = 0;                // by entries_, ready or reserved
-  size_t dropped_ GUARDED_BY(mutex_) = 0;             // on the way for nobody
-  size_t lent_ GUARDED_BY(mutex_) = 0;
-  size_t spare_bytes_ GUARDED_BY(mutex_) = 0;
-  size_t reading_ GUARDED_BY(mutex_) = 0;  // records, by readers
+  std::set<int64_t> alone_ GUARDED_BY(mutex_);  // beyond next_, fetched before there was room
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
-  ExpectedSize expected_ GUARDED_BY(mutex_);
+  ReadShare share_ GUARDED_BY(mutex_);
   ReadDepth depth_ GUARDED_BY(mutex_);
   double mean_seconds_ GUARDED_BY(mutex_) = 0;
   bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run

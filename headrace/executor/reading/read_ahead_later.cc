@@ -48,18 +48,19 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
   const int64_t index = index_of_(next_ - base_);
   std::vector<FilePiece> pieces;
   source_->pieces(index, wanted_, pieces);
-  const size_t allowed = allowance(), share_of_whole = std::min(expected_bytes(), allowed);
+  const size_t allowed = share_.allowance(), share_of_whole = std::min(share_.expected(), allowed);
   size_t bytes = 0;
   bool large = false;
   for (const FilePiece& piece : pieces) {
     bytes += is_whole(piece) ? share_of_whole : piece.bytes;
-    large |= !is_whole(piece) && piece.bytes > share_ / 2;
+    large |= !is_whole(piece) && piece.bytes > share_bytes_ / 2;
   }
-  large |= bytes > share_ / 2;
+  large |= bytes > share_bytes_ / 2;
   if (large) pieces.clear();  // whoever fetches it reads it
   if (large) bytes = 0;
   // The other half is for what workers have, a giant among it.
-  if (!needed && !(fits(bytes) && held_ + dropped_ + bytes <= share_ / 2)) return false;
+  if (!needed && !(share_.fits(bytes) && share_.held + share_.dropped + bytes <= share_bytes_ / 2))
+    return false;
   Entry entry{.ready = pieces.empty(),
               .index = index,
               .bytes = bytes,
@@ -73,7 +74,7 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
                    .parts = {{.number = next_, .piece = piece, .reserved = reserved}}});
   }
   entries_.emplace(next_++, std::move(entry));
-  held_ += bytes;
+  share_.held += bytes;
   return true;
 }
 
@@ -90,7 +91,7 @@ void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
     return std::tie(read.whole.path, read.whole.offset, read.parts.front().number);
   };
   std::ranges::sort(reads, {}, place);  // not a stable sort, which allocates
-  const uint64_t most = std::min<uint64_t>(kMostTogether, share_ / 8);
+  const uint64_t most = std::min<uint64_t>(kMostTogether, share_bytes_ / 8);
   size_t last = 0;
   for (size_t i = 1; i < reads.size(); ++i) {
     FilePiece& piece = reads[last].whole;
@@ -109,7 +110,7 @@ void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
       reads[i].parts.front().reserved += gap;
       entry.bytes += gap;
       entry.arriving += gap;
-      held_ += gap;
+      share_.held += gap;
     }
     piece.bytes = std::max(end, next_end) - piece.offset;
     std::ranges::move(reads[i].parts, std::back_inserter(reads[last].parts));
@@ -173,7 +174,7 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
   for (const Neighbours::Part& part : neighbours.parts) {
     const auto found = entries_.find(part.number);
     if (found == entries_.end()) {
-      dropped_ -= part.reserved;
+      share_.dropped -= part.reserved;
       continue;
     }
     Entry& entry = found->second;
@@ -184,7 +185,7 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
                                : memory->bytes().subspan(
                                      part.piece.offset - neighbours.whole.offset, part.piece.bytes);
       if (whole) entry.bytes += bytes.size() - part.reserved;
-      if (whole) held_ += bytes.size() - part.reserved;
+      if (whole) share_.held += bytes.size() - part.reserved;
       try {
         entry.pieces.push_back({.piece = part.piece, .bytes = bytes, .memory = memory});
       } catch (const std::bad_alloc&) {
@@ -217,10 +218,10 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     }
     if (entry.failed || entry.index != index) entry.pieces.clear();
     if (entry.pieces.empty()) {
-      held_ -= entry.bytes;
+      share_.held -= entry.bytes;
       claim_alone(number);
     } else {
-      lent_ += counted(entry.bytes);
+      share_.lent += counted(entry.bytes);
     }
   }
   if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait);
@@ -230,17 +231,17 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     read_alone(index, out);
   } catch (...) {
     MutexLock lock(mutex_);
-    held_ -= entry.bytes;
-    lent_ -= reserved;
+    share_.held -= entry.bytes;
+    share_.lent -= reserved;
     room_changed();
     throw;
   }
   const size_t bytes = bytes_of(out);
   MutexLock lock(mutex_);
-  held_ -= entry.bytes;
-  lent_ += counted(bytes);
-  lent_ -= reserved;
-  expected_.add(bytes);
+  share_.held -= entry.bytes;
+  share_.lent += counted(bytes);
+  share_.lent -= reserved;
+  share_.note(bytes);
   room_changed();
   return counted(bytes);
 }

@@ -11,7 +11,6 @@ namespace headrace {
 // Reads that wait this long for a device on average are worth readers; those that hardly do, not.
 inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
-size_t bytes_of(const RecordData& data);
 // How often this thread has given up the processor to wait. A read from the page cache never does,
 // and being preempted on a busy machine does not count, as time would.
 long waits_of_this_thread();

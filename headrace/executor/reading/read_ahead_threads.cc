@@ -36,11 +36,11 @@ bool ReadAhead::may_read_on() const {
   if (awaited_ >= next_) return true;
   if (static_cast<int64_t>(entries_.size()) >= (python_ ? kMaxPythonDepth : kMaxDepth))
     return false;
-  return (entries_.empty() && lent_ == 0) || fits(expected_bytes());
+  return (entries_.empty() && share_.lent == 0) || share_.fits(share_.expected());
 }
 
 void ReadAhead::note_read(double seconds, size_t bytes) {
-  expected_.add(bytes);
+  share_.note(bytes);
   mean_seconds_ += (seconds - mean_seconds_) / 16;
   if (memory_ || later_) return;
   if (!ahead_ && (python_ || mean_seconds_ > kSlowSeconds)) {
@@ -81,7 +81,7 @@ void ReadAhead::read_loop() {
     }
     for (size_t i = 0; i < data.size(); ++i) {
       const size_t bytes = bytes_of(data[i]);
-      --reading_;
+      --share_.reading;
       if (put(first + static_cast<int64_t>(i), std::move(data[i]))) note_read(seconds, bytes);
     }
     changed_.notify_all();
@@ -102,7 +102,7 @@ bool ReadAhead::put(int64_t number, RecordData data) {
   }
   Entry& entry = found->second;
   entry.bytes = counted(bytes_of(data));
-  held_ += entry.bytes;
+  share_.held += entry.bytes;
   entry.data = std::move(data);
   entry.ready = true;
   return true;
@@ -119,10 +119,10 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
       const int64_t index = index_of_(next_ - base_);
       entries_[next_].index = index;
       ++next_;
-      ++reading_;
+      ++share_.reading;
       indices.push_back(index);
-      data.push_back(take_spare());
-      set_terms(python_ ? max_bytes_ : std::min(max_bytes_, allowance()), data.back());
+      data.push_back(share_.take_spare());
+      set_terms(python_ ? max_bytes_ : std::min(max_bytes_, share_.allowance()), data.back());
     } while (python_ && data.size() < kPythonChunk && may_read_on());
     return true;
   } catch (const std::exception&) {
@@ -134,7 +134,7 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
 // Whoever fetches these records reads them.
 void ReadAhead::give_up_reads(int64_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) entries_.erase(first + static_cast<int64_t>(i));
-  reading_ -= count;
+  share_.reading -= count;
   ahead_ = false;
   changed_.notify_all();
 }
@@ -160,30 +160,12 @@ size_t ReadAhead::take(int64_t number, RecordData& out) {
   auto found = entries_.find(number);
   std::swap(out, found->second.data);
   const size_t bytes = counted(bytes_of(out));
-  held_ -= found->second.bytes;
-  lent_ += bytes;
-  keep_spare(found->second.data);
+  share_.held -= found->second.bytes;
+  share_.lent += bytes;
+  share_.keep_spare(found->second.data);
   entries_.erase(found);
   changed_.notify_all();
   return bytes;
-}
-
-RecordData ReadAhead::take_spare() {
-  if (spare_.empty()) return {};
-  RecordData data = std::move(spare_.back());
-  spare_.pop_back();
-  spare_bytes_ -= bytes_of(data);
-  return data;
-}
-
-void ReadAhead::keep_spare(RecordData& data) {
-  const size_t bytes = bytes_of(data);
-  if (bytes == 0 || spare_.size() == spare_.capacity() || spare_bytes_ + bytes > share_ / 8 ||
-      !fits(bytes)) {
-    return;
-  }
-  spare_bytes_ += bytes;
-  spare_.push_back(std::move(data));
 }
 
 }  // namespace headrace

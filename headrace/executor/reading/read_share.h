@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the share of memory for encoded bytes is spent on: what was read ahead or is under way, what
+// workers were given, and buffers that wait to be used again. Belongs to whoever guards it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "headrace/executor/reading/expected_size.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// What a record's buffers and open files take.
+size_t bytes_of(const RecordData& data);
+
+class ReadShare {
+ public:
+  // `later`: reads are submitted. What is read ahead fills half of the share on purpose then, and
+  // must not keep waiting what a worker reads itself.
+  ReadShare(size_t bytes, bool later) : bytes_(bytes), later_(later) {}
+
+  // Of the next record.
+  size_t expected() const { return sizes_.bytes() ? std::min(sizes_.bytes(), bytes_ / 2) : bytes_; }
+  // What a record that is read ahead may have.
+  size_t allowance() const;
+  bool fits(size_t bytes) const {
+    return held + dropped + lent + spare_bytes_ + reading * expected() + bytes <= bytes_;
+  }
+  // For a record that a worker reads itself.
+  bool has_room(size_t bytes) const {
+    return later_ ? lent + bytes <= bytes_ / 4 * 3 : fits(bytes);
+  }
+  size_t in_use() const { return held + dropped + lent + spare_bytes_; }
+  // A record of this size was read.
+  void note(size_t bytes) { sizes_.add(bytes); }
+
+  // Buffers to use again. Keeping one moves from it where there is room for it; else it stays.
+  void reserve_spares();
+  RecordData take_spare();
+  void keep_spare(RecordData& data);
+  // The same, of a record that no one looks at any more; a giant's are not kept, since small
+  // records would hold its memory.
+  void keep_used(RecordData& data);
+  void drop_spares();
+
+  size_t held = 0;     // by entries, ready or reserved
+  size_t dropped = 0;  // on the way for no one
+  size_t lent = 0;     // to workers
+  size_t reading = 0;  // records, by readers
+
+ private:
+  const size_t bytes_;
+  const bool later_;
+  ExpectedSize sizes_;
+  std::vector<RecordData> spare_;
+  size_t spare_bytes_ = 0;
+};
+
+}  // namespace headrace
