@@ -20,7 +20,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/pages.h"
-#include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/device.h"
 #include "headrace/kernels/batch/compose_tables.h"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_device_test_batch.h"
-#include "headrace/codecs/image/jpeg/jpeg_header.h"
+#include "headrace/codecs/image/jpeg/device/test_batch.h"
+#include "headrace/codecs/image/jpeg/headers/header.h"
 #include "headrace/kernels/batch/launch.h"
 #include "headrace/kernels/batch/picture_batch.h"
 #include "headrace/kernels/batch/resize_batch.h"

@@ -5,9 +5,9 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/dense_jpeg.h"
-#include "headrace/codecs/image/jpeg/jpeg_parts.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/parts/parts.h"
 
 namespace headrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/jpeg_rows.h"
+#include "headrace/codecs/image/jpeg/decode/rows.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct.h"

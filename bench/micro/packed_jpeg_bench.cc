@@ -14,8 +14,8 @@
 
 #include "bench/micro/photos.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/image/jpeg/packed_jpeg.h"
-#include "headrace/codecs/image/jpeg/packed_jpeg_form.h"
+#include "headrace/codecs/image/jpeg/packed/form.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/image/render.h"
 #include "headrace/kernels/dispatch.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "headrace/codecs/image/jpeg/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {

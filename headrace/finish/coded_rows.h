@@ -13,7 +13,7 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
-#include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/unfinished_rows.h"
 #include "headrace/image/coded_window.h"

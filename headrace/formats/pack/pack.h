@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/packed_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/sources/source.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/packed_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/fields/media.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/image/render.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch of JPEG pictures as a device decodes them: plain structs, made on the host from headers,
-// row indexes and windows (codecs/image/jpeg/jpeg_device_batch.h), copied over as they are, and
+// row indexes and windows (codecs/image/jpeg/device/batch.h), copied over as they are, and
 // named by the kernels of this folder, which run in this order:
 //
 //   MakeTables       a thread an entry            codes -> tables of the walk

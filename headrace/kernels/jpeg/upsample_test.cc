@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Against the filter's definition in two dimensions; against libjpeg-turbo itself in
-// codecs/image/jpeg/jpeg_rows_test.cc.
+// codecs/image/jpeg/decode/rows_test.cc.
 #include "headrace/kernels/jpeg/upsample.h"
 
 #include <gtest/gtest.h>

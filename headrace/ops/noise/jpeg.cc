@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/image/jpeg/jpeg_writer.h"
+#include "headrace/codecs/image/jpeg/writer.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/remade_op.h"

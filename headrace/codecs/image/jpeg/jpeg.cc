@@ -7,10 +7,10 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/jpeg_baseline.h"
-#include "headrace/codecs/image/jpeg/jpeg_library.h"
-#include "headrace/codecs/image/jpeg/jpeg_markers.h"
-#include "headrace/codecs/image/jpeg/jpeg_progressive.h"
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
+#include "headrace/codecs/image/jpeg/decode/library.h"
+#include "headrace/codecs/image/jpeg/decode/progressive.h"
+#include "headrace/codecs/image/jpeg/headers/markers.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {

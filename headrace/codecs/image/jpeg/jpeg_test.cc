@@ -12,7 +12,7 @@
 #include "headrace/base/pages.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/exif.h"
-#include "headrace/codecs/image/jpeg/jpeg_session.h"
+#include "headrace/codecs/image/jpeg/decode/session.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 
 namespace headrace::jpeg_test {

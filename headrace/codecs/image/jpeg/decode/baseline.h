@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own decoder of ordinary JPEG files, several pictures side by side.
+//
+// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) follows the bits of all lanes at
+// once and stops whenever one of them has finished a run of MCUs: a row, or what is left of a
+// restart interval. The lane then turns the run into coefficients of the window's blocks, these
+// into samples and, once a row of MCUs is whole, into rows for the sink; a finished picture makes
+// room for the next. What is needed is found from the window: rows below it are not walked, rows
+// above it are walked without making coefficients, or not at all where a row index tells where to
+// begin.
+//
+// Anything suspicious ends a picture with kRefused; libjpeg then decodes it whole. Rows that went
+// to the sink before are right, and are not sent again (RemainingRows). For one thread.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/headers/header.h"
+
+namespace headrace {
+
+class JpegBaselineDecoder {
+ public:
+  JpegBaselineDecoder();
+  ~JpegBaselineDecoder();
+
+  enum class Outcome : uint8_t { kDecoded, kRefused };
+  struct Task {
+    DecodeJob* job = nullptr;
+    Outcome outcome = Outcome::kRefused;
+    int delivered = 0;  // rows of the window that the sink has got
+  };
+  void decode(std::span<Task> tasks);
+
+  // The row index of a whole picture; empty where it is none of ours, or damaged.
+  std::vector<uint8_t> row_index(std::span<const uint8_t> bytes);
+
+  // What decoding such a picture takes at most; for ImageHeader::working_bytes.
+  static size_t working_bytes(const JpegHeader& header, size_t file_bytes);
+
+ private:
+  class Lane;
+  std::array<std::unique_ptr<Lane>, kMaxLanes> lanes_;
+  std::vector<Task*> queue_;
+};
+
+// Counts the rows that pass.
+class CountedRows final : public RowSink {
+ public:
+  void begin(RowSink* sink) {
+    sink_ = sink;
+    count_ = 0;
+  }
+  void rows(const RowBlock& block) override {
+    sink_->rows(block);
+    count_ = block.y + block.count;
+  }
+  int count() const { return count_; }
+
+ private:
+  RowSink* sink_ = nullptr;
+  int count_ = 0;
+};
+
+// Passes on the rows from `first` on.
+class RemainingRows final : public RowSink {
+ public:
+  RemainingRows(RowSink* sink, int first) : sink_(sink), first_(first) {}
+  void rows(const RowBlock& block) override;
+
+ private:
+  RowSink* sink_;
+  int first_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One picture on its way through JpegBaselineDecoder.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/buffer.h"
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
+#include "headrace/codecs/image/jpeg/decode/row_index.h"
+#include "headrace/codecs/image/jpeg/decode/rows.h"
+#include "headrace/kernels/jpeg/huffman.h"
+#include "headrace/kernels/jpeg/idct.h"
+
+namespace headrace {
+
+class JpegBaselineDecoder::Lane {
+ public:
+  // False when the picture is none of ours.
+  bool begin(const DecodeJob& job);
+  // The same for all rows of a picture without pixels: for its row index alone.
+  bool begin_walk(std::span<const uint8_t> bytes);
+
+  enum class Progress : uint8_t { kMore, kFinished, kRefused };
+  // What is to be done when walk() stopped at this lane.
+  Progress advance();
+
+  HuffmanLane& bits() { return bits_; }
+  int delivered() const { return rows_out_.count(); }
+  bool learned_more() const { return learn_ && index_.size() > known_rows_; }
+  // Offsets in the file of what was noted; then the index is complete up to the last walked row.
+  std::vector<uint8_t> learned();
+
+ private:
+  bool open_picture(std::span<const uint8_t> bytes);
+  void find_blocks();
+  bool start();
+  bool start_at(int row);
+  bool open_segment(size_t first, size_t end, int bit);
+  int row_stop(int row) const;
+  void begin_run();
+  bool take_run();
+  Progress end_window();
+  Progress walk_rest();
+  bool rest_exists() const;
+  bool cross_restart();
+  bool near_missing_end() const;
+  void note_row();
+  void resolve_offsets();
+  void transform_row(int m);
+
+  std::span<const uint8_t> bytes_;
+  RowIndexSlot slot_;
+  JpegHeader header_;
+  std::array<HuffmanTable, 4> dc_, ac_;
+  std::array<const HuffmanTable*, 4> dc_of_{}, ac_of_{};  // by component
+  McuPattern pattern_;
+  std::array<int, 4> first_block_{};  // of a component, inside an MCU
+  HuffmanLane bits_;
+
+  // The stretch of entropy-coded data between two markers, without its stuffing.
+  Buffer unstuffed_;
+  size_t segment_ = 0, segment_end_ = 0;  // offsets in the file
+  uint64_t segment_bits_ = 0;             // of it, without stuffing
+
+  bool pixels_ = false;  // else only walked
+  JpegRows rows_;
+  CountedRows rows_out_;
+  std::array<IdctTable, 4> tables_;
+  Buffer coefficients_;              // of the window's part of one MCU row
+  int mcu_first_ = 0, mcu_end_ = 0;  // columns of MCUs that the window needs
+  int row_first_ = 0, row_end_ = 0;  // rows of MCUs
+  // After the window's last MCU, up to the end of its row: walked where it is not certain that the
+  // file has them (Note [Which rows a file has]).
+  int64_t rest_end_ = 0;
+  bool in_rest_ = false;
+
+  int64_t mcu_ = 0;  // the next one to walk, in raster order
+  int run_ = 0;      // MCUs in the run that is under way
+  std::array<int, 4> predictors_{};
+
+  bool learn_ = false;
+  int known_rows_ = 0;
+  JpegRowIndex index_;
+  // The first row whose entry still holds an offset into this segment's unstuffed data.
+  int unresolved_ = 0;
+};
+
+}  // namespace headrace

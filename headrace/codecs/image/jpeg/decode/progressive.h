@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own decoder of progressive JPEG files.
+//
+// Row r of a scan's blocks needs row r of the scans before it, and nothing else of them. So all
+// scans are walked side by side, an MCU row at a time: coefficients are kept for that one row
+// alone, its samples go through the same transform and rows as a baseline picture's, and nothing
+// below the window is walked. Above the window and beside it, blocks have only the masks that later
+// scans need.
+//
+// Anything suspicious ends a picture with kRefused; libjpeg then decodes it whole. Rows that went
+// to the sink before are right, and are not sent again (RemainingRows). For one thread.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
+#include "headrace/codecs/image/jpeg/decode/progressive_header.h"
+#include "headrace/codecs/image/jpeg/decode/rows.h"
+#include "headrace/kernels/jpeg/idct.h"
+
+namespace headrace {
+
+class JpegProgressiveDecoder {
+ public:
+  using Task = JpegBaselineDecoder::Task;
+  // Leaves it refused where the picture is none of ours.
+  void decode(Task& task);
+
+  // Gives back what it keeps between pictures.
+  void free();
+
+  // What decoding takes at most.
+  static size_t working_bytes(size_t file_bytes, int width);
+
+ private:
+  // A scan under way.
+  struct Walk {
+    const JpegProgressiveScan* scan = nullptr;
+    ProgressiveScan bits;
+    uint8_t* unstuffed = nullptr;  // room for the whole scan's data
+    size_t next = 0;               // in the file, of what follows the data that is unstuffed
+    int64_t mcus = 0;              // that were walked, of its own
+    int restarts = 0;
+  };
+  // A component's blocks of the current MCU row.
+  struct Plane {
+    int16_t* coefficients = nullptr;
+    uint64_t* nonzero = nullptr;
+    int blocks_wide = 0;  // padded to whole MCUs
+    int rows = 0;
+    int kept_first = 0, kept_end = 0;
+  };
+
+  bool begin(const DecodeJob& job);
+  void place_planes();
+  bool open_scans();
+  bool open_segment(Walk& walk);
+  void clear_row(bool keeps);
+  bool walk_row(Walk& walk, int m, bool keeps);
+  bool walk_mcus(Walk& walk, const ScanMcus& mcus, int count);
+  bool walk_blocks(Walk& walk, const ScanBlocks& blocks);
+  static int until_restart(const Walk& walk, int count);
+  bool cross_restart(Walk& walk);
+  void transform_row(int m);
+
+  std::span<const uint8_t> bytes_;
+  JpegProgressiveHeader picture_;
+  JpegRows rows_;
+  CountedRows rows_out_;
+  std::array<IdctTable, 4> tables_;
+  std::array<Plane, 4> planes_;
+  Buffer coefficients_, masks_, unstuffed_;
+  std::vector<std::unique_ptr<Walk>> walks_;  // kept between pictures
+};
+
+}  // namespace headrace

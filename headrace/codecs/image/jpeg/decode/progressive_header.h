@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structure of the progressive JPEG files that our own decoder takes: Huffman-coded, one or
+// three components, whose scans together bring all bits of all coefficients in an order that the
+// standard allows. Bounds-checked; for one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/codecs/image/jpeg/headers/header.h"
+#include "headrace/kernels/jpeg/progressive_scan.h"
+
+namespace headrace {
+
+struct JpegProgressiveScan {
+  ScanForm form;
+  int count = 0;                        // of components
+  std::array<uint8_t, 4> component{};   // of the frame
+  std::array<HuffmanSpec, 4> tables{};  // by component of the scan; those that it uses
+  int restart_interval = 0;             // in its own MCUs; 0: none
+  size_t first = 0, end = 0;            // of its data in the file, restart markers included
+  bool uses_tables() const { return !form.is_dc() || !form.refines; }
+};
+
+struct JpegProgressiveHeader {
+  static constexpr int kMost = 32;  // real files have about ten
+
+  JpegHeader header;  // the frame, with the quantization tables that decode it
+  std::vector<JpegProgressiveScan> scans;
+};
+
+// False for whatever is unusual, incomplete or damaged: that goes to libjpeg, whose errors and
+// warnings are then the ones that people see, and who smooths what an incomplete file lacks.
+bool read_progressive_header(std::span<const uint8_t> bytes, JpegProgressiveHeader& out);
+
+}  // namespace headrace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// One libjpeg-turbo decompressor that is kept between pictures, with errors as values.
+//
+// Owns the jpeg_decompress_struct; borrows the bytes of the open picture until close(). For one
+// thread. Messages of the library are kept, never printed; nothing ends the process.
+//
+// Note [Why libjpeg is called through guarded()]
+// libjpeg reports a failure by a function that must not return, so it leaves by longjmp. That skips
+// destructors; therefore every call of the library stands in a step that owns nothing, and
+// guarded() is a function of its own, whose frame holds no variable that could be clobbered.
+#pragma once
+
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/decode/arrays.h"
+#include "jpeglib.h"
+
+namespace headrace {
+
+class JpegSession {
+ public:
+  // A file may hold this many scans; real ones have about ten.
+  //
+  // Note [What scans may cost]
+  // libjpeg walks the whole picture for each scan, so a small file with a large size in its header
+  // and many empty scans could keep it busy for minutes. A walk must be paid for: by the file's
+  // bytes, of which each allows so many blocks, beyond a few walks that are free. A Huffman-coded
+  // file spends at least a bit on every block, which pays for 32 walks; the free ones are for
+  // arithmetic codes, which need less.
+  static constexpr int kMaxScans = 500;
+  static constexpr int64_t kFreeWalks = 16, kBlocksPerByte = 256;
+
+  JpegSession();
+  ~JpegSession();
+  JpegSession(const JpegSession&) = delete;
+  JpegSession& operator=(const JpegSession&) = delete;
+
+  // Reads the header, up to the first scan; refuses what is not decoded here by name. Memory that
+  // the header's numbers make large is not allocated before start().
+  Result<void> open(std::span<const uint8_t> bytes);
+  // Gives back what the open picture holds; harmless when none is open.
+  void close();
+
+  // What libjpeg will allocate: for pixels, or for all coefficients (always the whole picture's).
+  size_t pixel_bytes() const;
+  size_t coefficient_bytes() const;
+  bool multiple_scans() const { return multiple_scans_; }
+
+  // Lets the library allocate this much; anything beyond is an error.
+  void limit_memory(size_t bytes);
+  // Begins decoding to cinfo().out_color_space; reads all scans of a file that has several.
+  Result<void> start();
+
+  // Runs a step that calls libjpeg; false when the library gave up: failure() tells why.
+  // REQUIRES: the step owns nothing with a destructor (Note [Why libjpeg is called through
+  // guarded()]).
+  template <class Step>
+  [[gnu::noinline]] bool guarded(const Step& step) {
+    if (setjmp(jump_)) return false;
+    step();
+    return true;
+  }
+
+  // The library's last failure; the code when it names no better one.
+  Error failure(const ErrorCode& code) const;
+  // The first warning, as an error.
+  Error first_warning() const;
+  int warnings() const;
+  // The first of libjpeg's rows of MCUs that the file has no data for, as far as was read; kNoRow
+  // where it has all. Of a file with several scans: one that is needed ends above it.
+  static constexpr int kNoRow = 1 << 30;
+  int first_missing_row() const { return first_missing_row_; }
+  int64_t offset() const;  // of the next byte that the library will read
+
+  jpeg_decompress_struct& cinfo() { return cinfo_; }
+
+ private:
+  static JpegSession& of(j_common_ptr cinfo) {
+    return *static_cast<JpegSession*>(cinfo->client_data);
+  }
+  static void on_error(j_common_ptr cinfo);
+  static void on_message(j_common_ptr cinfo, int level);
+  static void on_progress(j_common_ptr cinfo);
+  static boolean on_resync(j_decompress_ptr cinfo, int desired);
+  static void* allocate_for_picture(j_common_ptr cinfo, int pool, size_t bytes);
+
+  void create();
+  void keep_coefficients_here();
+  Result<void> check_kind() const;
+  void note_end_of_scan();
+  int64_t allowed_blocks() const;
+  void find_missing_scans();
+
+  jpeg_decompress_struct cinfo_{};
+  jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
+  std::jmp_buf jump_;
+  decltype(jpeg_memory_mgr::alloc_small) allocate_ = nullptr;
+  decltype(jpeg_memory_mgr::realize_virt_arrays) realize_ = nullptr;
+  JpegArrays arrays_;
+  std::span<const uint8_t> bytes_;
+  int frame_ = 0;  // code of the SOFn marker
+  bool multiple_scans_ = false;
+  bool too_many_scans_ = false;
+  bool reads_scans_ = false;                      // all of them, before there are pixels
+  int64_t blocks_read_ = 0, blocks_allowed_ = 0;  // Note [What scans may cost]
+  bool file_ended_ = false;                       // before its end marker
+  int first_missing_row_ = kNoRow;
+  int64_t failure_offset_ = -1, warning_offset_ = -1;
+  char failure_text_[JMSG_LENGTH_MAX] = {}, warning_text_[JMSG_LENGTH_MAX] = {};
+};
+
+// Codes that both the pixels' and the coefficients' path raise.
+extern const ErrorCode kJpegHeader, kJpegNoPixels, kJpegDamaged;
+
+}  // namespace headrace

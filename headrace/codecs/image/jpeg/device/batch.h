@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that a device decodes together: drafts (draft.h) put together to what the
+// kernels of kernels/device_jpeg/ are told of a batch.
+//
+// What a device does not take, add() refuses, and what it finds damaged, a flag says: both are
+// decoded on the CPU, whose pixels are the same. For one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/codecs/image/jpeg/device/draft.h"
+#include "headrace/kernels/device_jpeg/decode_batch.h"
+
+namespace headrace {
+
+class JpegDeviceBatch {
+ public:
+  void clear();
+
+  // The next picture's window; false, and nothing is added, where the CPU has to decode it. As
+  // make_device_draft(). Its bytes are written with the rest.
+  bool add(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index, const Window& window,
+           ColorMode color);
+  // One whose bytes lie at a word of the streams that DeviceJpegMemory::streams will name.
+  // REQUIRES: no other was added by its bytes.
+  void add(const JpegDeviceDraft& draft, uint32_t first_word);
+
+  const DeviceJpegSizes& sizes() const { return sizes_; }
+  const DevicePicture& picture(size_t i) const { return pictures_[i]; }
+  std::span<const RowJob> row_jobs() const { return row_jobs_; }
+  // Writes upload_bytes(sizes()) for place().
+  void write(uint8_t* upload) const;
+
+  // Where row `y` of channel `c` of picture i begins, in the memory that is named `out`.
+  int64_t row_offset(size_t i, int c, int y) const {
+    const DevicePicture& picture = pictures_[i];
+    return picture.out + int64_t{c} * picture.out_plane + int64_t{y} * picture.out_stride +
+           picture.margin;
+  }
+
+ private:
+  DeviceJpegSizes sizes_;
+  JpegDeviceDraft draft_;  // kept for its capacity
+  std::vector<DevicePicture> pictures_;
+  std::vector<DeviceCode> codes_;
+  std::vector<std::array<int16_t, 64>> quantizations_;
+  std::vector<RowJob> row_jobs_;
+  std::vector<PieceJob> block_jobs_;
+  std::array<std::vector<PieceJob>, kColorKinds> pixel_jobs_;
+  std::vector<uint32_t> streams_;
+};
+
+}  // namespace headrace

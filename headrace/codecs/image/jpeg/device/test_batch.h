@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: pictures decoded as a device does it, by its kernels on the CPU. Each piece of memory
+// is allocated by itself, so that the address sanitizer sees who leaves it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headrace/codecs/image/jpeg/device/batch.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+
+namespace headrace::jpeg_test {
+
+enum class Order { kForwards, kBackwards };
+
+class DeviceBatch {
+ public:
+  bool add(const Bytes& bytes, const std::vector<uint8_t>& row_index, const Window& window,
+           ColorMode color = ColorMode::kRGB) {
+    return batch_.add(bytes, row_index, window, color);
+  }
+
+  // Everything that the kernels make is full of a pattern before.
+  void decode(Order order = Order::kForwards) {
+    const DeviceJpegSizes& sizes = batch_.sizes();
+    upload_.assign(size_t(upload_bytes(sizes)) + 256, 0);
+    uint8_t* const upload =
+        upload_.data() + (256 - reinterpret_cast<uintptr_t>(upload_.data()) % 256) % 256;
+    batch_.write(upload);
+    at_ = place(sizes, upload, nullptr, nullptr);
+    at_.row_jobs = copied(at_.row_jobs, sizes.row_jobs);
+    at_.codes = copied(at_.codes, sizes.codes);
+    at_.streams = copied(at_.streams, sizes.stream_words);
+    at_.quantizations = copied(at_.quantizations, sizes.quantizations * 64);
+    at_.tables = room<WalkTables>(sizes.pictures);
+    at_.coefficients = room<int16_t>(sizes.blocks * 64);
+    at_.samples = room<uint8_t>(sizes.sample_bytes);
+    at_.refused = room<uint8_t>(flag_bytes(sizes));
+    at_.out = room<uint8_t>(sizes.out_bytes);
+    for_each_kernel(sizes, at_, [&](const auto& kernel) {
+      const int64_t items = kernel.items();
+      for (int64_t i = 0; i < items; ++i) kernel(order == Order::kForwards ? i : items - 1 - i);
+    });
+  }
+
+  bool refused(size_t i) const { return at_.refused[i] != 0; }
+
+  Pixels pixels(size_t i) const {
+    const DevicePicture& picture = batch_.picture(i);
+    Pixels out{
+        .ok = true, .width = picture.width, .height = picture.height, .channels = picture.channels};
+    for (int y = 0; y < out.height; ++y) {
+      for (int x = 0; x < out.width; ++x) {
+        for (int c = 0; c < out.channels; ++c) {
+          out.data.push_back(at_.out[batch_.row_offset(i, c, y) + x]);
+        }
+      }
+    }
+    return out;
+  }
+
+  const JpegDeviceBatch& batch() const { return batch_; }
+  const DeviceJpegMemory& memory() const { return at_; }
+
+ private:
+  struct Free {
+    void operator()(void* block) const { ::operator delete(block, std::align_val_t{16}); }
+  };
+
+  template <class T>
+  T* room(int64_t count) {
+    kept_.emplace_back(::operator new(size_t(count) * sizeof(T), std::align_val_t{16}));
+    std::memset(kept_.back().get(), 0xa5, size_t(count) * sizeof(T));
+    return static_cast<T*>(kept_.back().get());
+  }
+  template <class T>
+  const T* copied(const T* from, int64_t count) {
+    T* const to = room<T>(count);
+    if (count > 0) std::memcpy(to, from, size_t(count) * sizeof(T));
+    return to;
+  }
+
+  JpegDeviceBatch batch_;
+  std::vector<uint8_t> upload_;
+  std::vector<std::unique_ptr<void, Free>> kept_;
+  DeviceJpegMemory at_;
+};
+
+// One window; nothing where the device refuses it.
+inline std::optional<Pixels> on_device(const Bytes& bytes, const std::vector<uint8_t>& row_index,
+                                       const Window& window, ColorMode color = ColorMode::kRGB,
+                                       Order order = Order::kForwards) {
+  DeviceBatch batch;
+  if (!batch.add(bytes, row_index, window, color)) return std::nullopt;
+  batch.decode(order);
+  if (batch.refused(0)) return std::nullopt;
+  return batch.pixels(0);
+}
+
+}  // namespace headrace::jpeg_test

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The headers of the JPEG files that our own decoder takes: baseline (or extended with 8 bits),
+// Huffman-coded, one scan that holds all of one or three components. Bounds-checked; allocates
+// nothing; any thread may call it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "headrace/codecs/image/jpeg/headers/frame.h"
+#include "headrace/codecs/image/jpeg/headers/syntax.h"
+
+namespace headrace {
+
+struct JpegHeader {
+  JpegFrame frame;  // laid out
+  // Rows of MCUs that libjpeg reads as one: the vertical factor of a grey picture, which says
+  // nothing else.
+  int rows_at_once = 1;
+  int restart_interval = 0;
+  size_t scan = 0;  // offset of the first byte of entropy-coded data
+  JpegTables tables;
+  std::array<uint8_t, 4> dc_slot{}, ac_slot{};  // by component
+};
+
+// False for whatever is unusual, damaged, or not understood to the last byte: that goes to libjpeg,
+// whose errors and warnings are then the ones that people see.
+bool read_jpeg_header(std::span<const uint8_t> bytes, JpegHeader& header);
+
+}  // namespace headrace

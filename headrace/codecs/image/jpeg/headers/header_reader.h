@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marker segments in front of scans, taken in one after the other. False for whatever is unusual,
+// damaged, or not understood to the last byte: that goes to libjpeg.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "headrace/codecs/image/jpeg/headers/header.h"
+
+namespace headrace {
+
+// The segment at `at`, which then is the end of it; false where there is none.
+struct JpegSegment {
+  int marker = 0;
+  std::span<const uint8_t> body;  // without its length
+};
+bool next_jpeg_segment(std::span<const uint8_t> bytes, size_t& at, JpegSegment& segment);
+
+class JpegHeaderReader {
+ public:
+  enum class Kind : uint8_t { kSequential, kProgressive };
+  // Forgets what the header says.
+  JpegHeaderReader(Kind kind, JpegHeader& header);
+
+  bool take(const JpegSegment& segment);
+  // At the first scan: what the components' colours are.
+  void find_color();
+
+ private:
+  bool frame(std::span<const uint8_t> body);
+
+  Kind kind_;
+  JpegHeader& header_;
+  bool jfif_ = false;
+  int adobe_ = -1;  // the transform that an Adobe marker names
+};
+
+}  // namespace headrace

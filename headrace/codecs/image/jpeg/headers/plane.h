@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a component a window takes: how its samples become as many as the picture's, and which of
+// them that looks at. Plain data; any thread may call it.
+#pragma once
+
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
+#include "headrace/kernels/jpeg/upsample.h"
+
+namespace headrace {
+
+struct JpegPlane {
+  Upsampling upsampling = Upsampling::kNone;
+  int h_ratio = 1, v_ratio = 1;  // the picture's size to the component's
+  int rows = 0;                  // of samples in an MCU row
+  int width = 0, height = 0;     // samples that exist
+  int left = 0, right = 0;       // first and last column, first and last row that are needed
+  int top = 0, bottom = 0;
+
+  bool looks_aside() const {
+    return upsampling == Upsampling::kH2V1 || upsampling == Upsampling::kH2V2;
+  }
+  bool looks_up_and_down() const {
+    return upsampling == Upsampling::kH1V2 || upsampling == Upsampling::kH2V2;
+  }
+};
+
+// REQUIRES: lay_out(frame) was true, the window lies inside the picture.
+JpegPlane jpeg_plane(const JpegFrame& frame, const JpegComponent& component, const Window& window);
+
+}  // namespace headrace

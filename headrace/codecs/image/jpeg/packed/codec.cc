@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed pictures as a codec: rows of bit planes -> samples -> rows of a window. Reads nothing but
+// the groups of blocks that the window needs.
+#include "headrace/codecs/codec.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/image/jpeg/decode/rows.h"
+#include "headrace/codecs/image/jpeg/packed/form.h"
+#include "headrace/kernels/jpeg/idct.h"
+#include "headrace/kernels/jpeg/packed_blocks.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kPackedMemory{
+    "HR0323", ErrorKind::kResource, "no memory for a packed JPEG",
+    "The system had no memory for a few rows, or for all coefficients, of this picture. Lower "
+    "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
+
+class PackedJpegDecoder final : public ImageDecoder {
+ public:
+  Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override;
+  void decode(std::span<DecodeJob> jobs) override;
+  Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes) override;
+
+ private:
+  Result<void> decode_window(const DecodeJob& job);
+  Result<void> decode_row(int c, int y);
+  Result<void> check_all();
+
+  PackedPicture picture_;
+  PackedRows packed_;
+  BlockPlanes planes_;
+  std::array<IdctTable, 4> tables_;
+  JpegRows rows_;
+};
+
+Result<ImageHeader> PackedJpegDecoder::read_header(std::span<const uint8_t> bytes) {
+  const Result<PackedPicture> picture = parse_packed_jpeg(bytes);
+  if (!picture) return Error(picture.error());
+  const JpegFrame& frame = picture->frame;
+  ImageHeader header;
+  header.width = frame.width;
+  header.height = frame.height;
+  header.channels = frame.count;
+  header.inks = frame.count == 4;
+  header.exif_orientation = picture->exif_orientation;
+  int widest = 0;
+  for (const JpegComponent& component : frame.component) {
+    widest = std::max(widest, component.blocks_wide);
+  }
+  header.working_bytes = JpegRows::working_bytes(frame) + BlockPlanes::bytes_of(widest) +
+                         picture->longest_row + kPackedReach;
+  return header;
+}
+
+void PackedJpegDecoder::decode(std::span<DecodeJob> jobs) {
+  for (DecodeJob& job : jobs) {
+    try {
+      job.result = decode_window(job);
+    } catch (const std::bad_alloc&) {
+      job.result = Error{.code = &kPackedMemory, .what = "no memory for the rows of the window"};
+    }
+  }
+}
+
+Result<void> PackedJpegDecoder::decode_window(const DecodeJob& job) {
+  Result<PackedPicture> parsed = parse_packed_jpeg(job.bytes);
+  if (!parsed) return std::move(parsed.error());
+  picture_ = *parsed;
+  const JpegFrame& frame = picture_.frame;
+  const Window& window = job.window;
+  if (!is_inside(window, frame.width, frame.height)) {
+    return Error{.code = &kPackedHeader,
+                 .what = "the window lies outside the picture of " + std::to_string(frame.width) +
+                         " x " + std::to_string(frame.height)};
+  }
+  packed_.begin(picture_);
+  if (job.strict) {
+    if (Result<void> checked = check_all(); !checked) return checked;
+  }
+  rows_.begin(frame, window, job.color, job.sink);
+  int widest = 0;
+  for (int c = 0; c < frame.count; ++c) {
+    tables_[c].set(frame.component[c].quantization);
+    widest = std::max(widest, rows_.columns(c).count());
+  }
+  planes_.resize(widest);
+  for (int m = rows_.first_mcu_row(); m < rows_.end_mcu_row(); ++m) {
+    for (int c = 0; c < frame.count; ++c) {
+      const JpegComponent& component = frame.component[c];
+      const int end = std::min((m + 1) * component.v, component.blocks_high);
+      for (int y = m * component.v; y < end; ++y) {
+        if (!rows_.needs_block_row(c, y)) continue;
+        if (Result<void> decoded = decode_row(c, y); !decoded) return decoded;
+      }
+    }
+    rows_.finish(m);
+  }
+  return {};
+}
+
+Result<void> PackedJpegDecoder::decode_row(int c, int y) {
+  const JpegRows::Columns columns = rows_.columns(c);
+  PackedRow row;
+  if (!packed_.open(c, y, row) || !unpack_row(row, columns.first, columns.end, planes_)) {
+    return damaged_row(packed_, c, y);
+  }
+  const JpegRows::Place place = rows_.place(c, y);
+  idct_planes(tables_[c], planes_, columns.count(), place.samples, place.stride);
+  return {};
+}
+
+// Every row of the picture, whatever the window.
+Result<void> PackedJpegDecoder::check_all() {
+  for (int c = 0; c < picture_.frame.count; ++c) {
+    const JpegComponent& component = picture_.frame.component[c];
+    planes_.resize(component.blocks_wide);
+    for (int y = 0; y < component.blocks_high; ++y) {
+      PackedRow row;
+      if (!packed_.open(c, y, row) || !unpack_row(row, 0, row.count, planes_)) {
+        return damaged_row(packed_, c, y);
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::vector<CoefficientPlane>> PackedJpegDecoder::coefficients(
+    std::span<const uint8_t> bytes) {
+  const Result<PackedPicture> picture = parse_packed_jpeg(bytes);
+  if (!picture) return Error(picture.error());
+  try {
+    return unpack_coefficients(*picture);
+  } catch (const std::bad_alloc&) {
+    return Error{.code = &kPackedMemory, .what = "no memory for the coefficients of the picture"};
+  }
+}
+
+const CodecRecord kPackedJpeg{
+    .name = "packed_jpeg",
+    .doc =
+        "JPEG pictures as `headrace pack` stores them: quantized coefficients as bit planes, "
+        "lossless, made for decoding speed",
+    .oracle =
+        "libjpeg-turbo, for the file that was packed, with the accurate integer IDCT and fancy "
+        "upsampling, byte for byte; grey and CMYK conversion as Pillow",
+    .suffixes = {},
+    .sniff = is_packed_picture,
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PackedJpegDecoder>(); },
+    .enters_rows = true,
+    .opaque = true};
+const Register<CodecRecord> registered_packed_jpeg(kPackedJpeg);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/image/jpeg/packed/form.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNewer{
+    "HR0321", ErrorKind::kUnsupported, "newer packed JPEG",
+    "The picture was packed by a newer version of Headrace, in a form that this one does not know. "
+    "Read it with that version, or pack the dataset again."};
+
+template <class T>
+T field(std::span<const uint8_t> bytes, size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+Error damaged(std::string what, size_t offset) {
+  return Error{.code = &kPackedHeader,
+               .what = std::move(what),
+               .where = {.offset = static_cast<int64_t>(offset)}};
+}
+
+int rows_of(const JpegFrame& frame) {
+  int rows = 0;
+  for (int c = 0; c < frame.count; ++c) rows += frame.component[c].blocks_high;
+  return rows;
+}
+
+// Sizes, colours, components with their tables. Returns the offset after them.
+Result<size_t> parse_frame(PackedPicture& picture) {
+  const std::span<const uint8_t> bytes = picture.bytes;
+  JpegFrame& frame = picture.frame;
+  frame.count = bytes[10];
+  const int tables = bytes[17];
+  if (frame.count < 1 || frame.count > 4 || tables < 1 || tables > 4) {
+    return damaged("1 to 4 components and tables are possible", 10);
+  }
+  const size_t tables_at = kPackedHeaderBytes + kPackedComponentBytes * frame.count;
+  const size_t end = tables_at + kPackedTableBytes * tables;
+  if (bytes.size() < end) return damaged("the bytes end inside the tables", bytes.size());
+  if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("no such colours", 11);
+  frame.color = static_cast<JpegColor>(bytes[11]);
+  constexpr std::array<int, 5> kComponents = {1, 3, 3, 4, 4};  // by colour
+  if (kComponents[bytes[11]] != frame.count) return damaged("colours and components differ", 11);
+  frame.width = field<uint16_t>(bytes, 12);
+  frame.height = field<uint16_t>(bytes, 14);
+  for (int c = 0; c < frame.count; ++c) {
+    const size_t at = kPackedHeaderBytes + kPackedComponentBytes * c;
+    JpegComponent& component = frame.component[c];
+    component.id = bytes[at];
+    component.h = picture.sampling[c][0] = bytes[at + 1] >> 4;
+    component.v = picture.sampling[c][1] = bytes[at + 1] & 15;
+    component.quantization_slot = bytes[at + 2];
+    if (bytes[at + 3] >= tables) return damaged("no such quantization table", at + 3);
+    const size_t table = tables_at + kPackedTableBytes * bytes[at + 3];
+    for (int k = 0; k < 64; ++k) {
+      component.quantization[kNaturalFromZigzag[k]] = field<uint16_t>(bytes, table + 2 * k);
+    }
+  }
+  if (!lay_out(frame)) return damaged("no JPEG picture has such sizes and samplings", 12);
+  return end;
+}
+
+size_t length_of_row(const PackedPicture& picture, size_t i) {
+  const size_t at = picture.lengths + i * picture.length_bytes;
+  if (picture.length_bytes == 4) return field<uint32_t>(picture.bytes, at);
+  return field<uint16_t>(picture.bytes, at);
+}
+
+// Where everything after the frame's header lies.
+Result<void> parse_extents(PackedPicture& picture) {
+  const std::span<const uint8_t> bytes = picture.bytes;
+  const size_t rows = static_cast<size_t>(rows_of(picture.frame));
+  const size_t rows_bytes = field<uint32_t>(bytes, 20);
+  const size_t remainder_bytes = field<uint32_t>(bytes, 24);
+  picture.rows = picture.lengths + rows * picture.length_bytes;
+  picture.rows_end = picture.rows + rows_bytes;
+  if (picture.rows_end + remainder_bytes != bytes.size()) {
+    return damaged("the header describes " + std::to_string(picture.rows_end + remainder_bytes) +
+                       " bytes, not " + std::to_string(bytes.size()),
+                   bytes.size());
+  }
+  size_t sum = 0;
+  for (size_t i = 0; i < rows; ++i) {
+    const size_t length = length_of_row(picture, i);
+    picture.longest_row = std::max(picture.longest_row, length);
+    sum += length;
+  }
+  size_t least = 0;  // so that a small file cannot ask for much memory
+  for (int c = 0; c < picture.frame.count; ++c) {
+    const JpegComponent& component = picture.frame.component[c];
+    least += component.blocks_high * packed_row_tables(component.blocks_wide);
+  }
+  if (least > rows_bytes) return damaged("rows have less bytes than their tables", 20);
+  if (sum != rows_bytes) return damaged("the rows' lengths do not add up", picture.lengths);
+  picture.remainder = bytes.subspan(picture.rows_end);
+  picture.remainder_bytes = field<uint32_t>(bytes, 28);
+  return {};
+}
+
+}  // namespace
+
+const ErrorCode kPackedHeader{
+    "HR0320", ErrorKind::kData, "unusable packed JPEG",
+    "The header of a packed picture contradicts itself or the bytes that follow: they were damaged "
+    "or cut off. A pack keeps a checksum of every record, so `headrace scan` finds what else was."};
+
+const ErrorCode kPackedDamaged{
+    "HR0322", ErrorKind::kData, "damaged packed JPEG",
+    "A row of blocks of a packed picture, or what it keeps of its file beside them, is longer or "
+    "shorter than its own tables say: the bytes were damaged. Pack the picture again from its "
+    "file."};
+
+bool is_packed_picture(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kPackedSignature.size() &&
+         std::equal(kPackedSignature.begin(), kPackedSignature.end(), bytes.begin());
+}
+
+Error damaged_row(const PackedRows& rows, int c, int y) {
+  return Error{.code = &kPackedDamaged,
+               .what = "row " + std::to_string(y) + " of blocks of component " + std::to_string(c),
+               .where = {.offset = static_cast<int64_t>(rows.offset(c, y))}};
+}
+
+Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes) {
+  if (!is_packed_picture(bytes)) return damaged("the signature is missing", 0);
+  if (bytes.size() < kPackedHeaderBytes)
+    return damaged("the bytes end inside the header", bytes.size());
+  if (bytes[8] != kPackedVersion || (bytes[9] & ~(kLongRows | kCompressedRemainder)) ||
+      field<uint16_t>(bytes, 18) != 0) {
+    return Error{.code = &kNewer,
+                 .what = "version " + std::to_string(bytes[8]) + " with flags " +
+                         std::to_string(bytes[9]) + ", " + std::to_string(bytes[18]),
+                 .where = {.offset = 8}};
+  }
+  PackedPicture picture;
+  picture.bytes = bytes;
+  picture.length_bytes = bytes[9] & kLongRows ? 4 : 2;
+  picture.compressed = bytes[9] & kCompressedRemainder;
+  picture.exif_orientation = bytes[16];
+  if (bytes[16] < 1 || bytes[16] > 8) return damaged("no such orientation", 16);
+  const Result<size_t> lengths = parse_frame(picture);
+  if (!lengths) return Error(lengths.error());
+  picture.lengths = *lengths;
+  if (Result<void> extents = parse_extents(picture); !extents) return std::move(extents.error());
+  return picture;
+}
+
+void PackedRows::begin(const PackedPicture& picture) {
+  picture_ = &picture;
+  const auto rows = static_cast<size_t>(rows_of(picture.frame));
+  offsets_.resize(rows + 1);
+  offsets_[0] = picture.rows;
+  for (size_t i = 0; i < rows; ++i) offsets_[i + 1] = offsets_[i] + length_of_row(picture, i);
+}
+
+int PackedRows::number_of(int c, int y) const {
+  const JpegFrame& frame = picture_->frame;
+  const int m = y / frame.component[c].v;
+  int number = y - m * frame.component[c].v;
+  for (int other = 0; other < frame.count; ++other) {
+    const JpegComponent& component = frame.component[other];
+    number += std::min((other < c ? m + 1 : m) * component.v, component.blocks_high);
+  }
+  return number;
+}
+
+bool PackedRows::open(int c, int y, PackedRow& row) {
+  const int number = number_of(c, y);
+  const size_t at = offsets_[number], size = offsets_[number + 1] - at;
+  std::span<const uint8_t> bytes = picture_->bytes.subspan(at, size);
+  if (picture_->bytes.size() - (at + size) + Buffer::kPadding < kPackedReach) {
+    tail_.resize(size + kPackedReach);
+    std::copy(bytes.begin(), bytes.end(), tail_.data());
+    std::memset(tail_.data() + size, 0, kPackedReach);
+    bytes = {tail_.data(), size};
+  }
+  return open_packed_row(bytes, picture_->frame.component[c].blocks_wide, row);
+}
+
+}  // namespace headrace

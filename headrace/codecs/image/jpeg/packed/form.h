@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packed form of a JPEG picture as bytes (docs/packed-jpeg.md): a header, the lengths of all
+// rows of blocks, the rows, and what else the file had. Parsed as if an enemy had written it: after
+// parse_packed_jpeg() every row lies inside the bytes. Plain functions; any thread may call them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
+#include "headrace/kernels/jpeg/packed_blocks.h"
+
+namespace headrace {
+
+// No ASCII, and line ends that a text mode would change: as PNG's.
+constexpr std::array<uint8_t, 8> kPackedSignature = {0x8A, 'H', 'R', 'P', 'J', '\r', '\n', 0x1A};
+constexpr int kPackedVersion = 1;
+constexpr size_t kPackedHeaderBytes = 32, kPackedComponentBytes = 4, kPackedTableBytes = 128;
+// Whoever does not know a flag must not read on.
+constexpr int kLongRows = 1, kCompressedRemainder = 2;
+
+bool is_packed_picture(std::span<const uint8_t> first_bytes);
+
+// A picture's bytes, understood; borrows them.
+struct PackedPicture {
+  JpegFrame frame;                               // laid out
+  std::array<std::array<int, 2>, 4> sampling{};  // h, v as the file's frame header has them
+  int exif_orientation = 1;
+  std::span<const uint8_t> bytes;  // all of them
+  size_t lengths = 0;              // offset of the table of rows
+  int length_bytes = 2;            // of one of its entries
+  size_t rows = 0, rows_end = 0;   // offsets of the first row and of the last one's end
+  size_t longest_row = 0;
+  std::span<const uint8_t> remainder;  // as stored
+  size_t remainder_bytes = 0;          // when decompressed
+  bool compressed = false;
+};
+
+// Looks at the header and at the table of rows; allocates nothing.
+Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes);
+
+// Finds a picture's rows.
+class PackedRows {
+ public:
+  // REQUIRES: Buffer::kPadding readable bytes after the picture's, which outlive the use.
+  void begin(const PackedPicture& picture);
+  // Block row y of component c, valid until the next open(). False where it cannot be a row.
+  bool open(int c, int y, PackedRow& row);
+  // Its offset in the picture's bytes, and that of the byte after it.
+  size_t offset(int c, int y) const { return offsets_[number_of(c, y)]; }
+  size_t end_offset(int c, int y) const { return offsets_[number_of(c, y) + 1]; }
+  size_t held_bytes() const { return tail_.capacity() + offsets_.capacity() * sizeof(size_t); }
+  void free() { *this = PackedRows(); }
+
+ private:
+  // Rows stand by MCU rows, in these by components.
+  int number_of(int c, int y) const;
+
+  const PackedPicture* picture_ = nullptr;
+  std::vector<size_t> offsets_;  // of all rows and of their end
+  Buffer tail_;                  // a row near the end of the bytes, with room after it
+};
+
+Error damaged_row(const PackedRows& rows, int c, int y);
+// Damaged rows are an error, which names the offset of the first.
+Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture);
+Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture);
+
+struct PictureToPack {
+  const JpegFrame& frame;
+  const std::vector<CoefficientPlane>& planes;
+  int exif_orientation = 1;
+  std::span<const uint8_t> remainder;
+};
+// An error where a field of the form is too small for the picture.
+Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input);
+
+// Codes that several files raise.
+extern const ErrorCode kPackedHeader, kPackedDamaged, kNotPacked;
+
+}  // namespace headrace

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real and broken files from the wild, taken apart, put together, and made dense. The files are not
+// part of the project: HEADRACE_TEST_DATA names the folder that holds them; without it these tests
+// are skipped.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/parts/parts.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+using jpeg_test::Bytes;
+
+struct Folder {
+  const char* name;
+  bool all;  // every file that libjpeg-turbo reads without a warning is taken apart
+};
+
+class JpegPartsCorpus : public testing::TestWithParam<Folder> {
+ protected:
+  void compare(const Bytes& file) {
+    const auto expected = decoder_.coefficients(file);
+    const Result<JpegParts> parts = split_jpeg(file);
+    if (!parts) {
+      const std::string& reason = parts.error().what;
+      ++reasons_[reason];
+      // What libjpeg-turbo reads well has to come apart, unless pixels are more than coefficients.
+      if (expected && GetParam().all) {
+        EXPECT_EQ(reason, "missing scans");
+      }
+      return;
+    }
+    ++taken_apart_;
+    ASSERT_TRUE(expected) << "libjpeg-turbo: " << expected.error().what;
+    ASSERT_EQ(parts->planes.size(), expected->size());
+    for (size_t c = 0; c < expected->size(); ++c) {
+      ASSERT_EQ(parts->planes[c].coefficients, (*expected)[c].coefficients);
+      ASSERT_EQ(parts->planes[c].quantization, (*expected)[c].quantization);
+    }
+    const Result<Bytes> again = join_jpeg(*parts);
+    ASSERT_TRUE(again && *again == file);
+    const Result<Bytes> dense = dense_from_jpeg(file);
+    ASSERT_TRUE(dense);
+    const Result<Bytes> original = jpeg_from_dense(*dense);
+    ASSERT_TRUE(original && *original == file);
+    bytes_ += file.size();
+    dense_bytes_ += dense->size();
+  }
+  jpeg_test::Decoder decoder_;
+  std::map<std::string, int> reasons_;
+  int taken_apart_ = 0;
+  size_t bytes_ = 0, dense_bytes_ = 0;
+};
+
+TEST_P(JpegPartsCorpus, EverySoundFileComesBackAndHoldsLibjpegsCoefficients) {
+  const char* root = std::getenv("HEADRACE_TEST_DATA");
+  if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
+  const fs::path folder = fs::path(root) / GetParam().name;
+  if (!fs::exists(folder)) GTEST_SKIP() << folder << " does not exist";
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const fs::path& path : files) {
+    SCOPED_TRACE(path.string());
+    std::ifstream in(path, std::ios::binary);
+    compare(Bytes(std::istreambuf_iterator<char>(in), {}));
+  }
+  RecordProperty("taken_apart", taken_apart_);
+  for (const auto& [reason, count] : reasons_) RecordProperty(reason, count);
+  EXPECT_GT(taken_apart_, 0);
+  EXPECT_LE(dense_bytes_, bytes_ * 105 / 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, JpegPartsCorpus,
+                         testing::Values(Folder{"photos", true}, Folder{"photos_camera", true},
+                                         Folder{"coco/images", true}, Folder{"cifar10", true},
+                                         Folder{"jpeg_variants", false},
+                                         Folder{"corrupt/jpeg", false}),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::ranges::replace(name, '/', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with a JPEG file's parts, and the check that all begin
+// with.
+#pragma once
+
+#include <string_view>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/image/jpeg/parts/parts.h"
+
+namespace headrace {
+
+// The file is not taken apart; a short reason to count by.
+Error not_taken_apart(std::string_view reason);
+// The parts do not belong together, or are damaged.
+Error foreign_parts(std::string_view what);
+
+inline size_t block_count(const CoefficientPlane& plane) {
+  return size_t(plane.blocks_wide) * size_t(plane.blocks_high);
+}
+
+// Lays out a copy of the frame; false unless there is a plane of the right size
+// for each component.
+bool lay_out_parts(const JpegParts& parts, JpegFrame& frame);
+
+}  // namespace headrace

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reading and writing a scan have in common: its parameters, the blocks
+// that it holds in their order, and what its writer was free to choose. Plain
+// data; nothing here reads bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
+
+namespace headrace {
+
+// A scan header (B.2.3), its components found in the frame.
+struct JpegScan {
+  int count = 0;                   // of components
+  std::array<int, 4> component{};  // their numbers in the frame
+  std::array<int, 4> dc_slot{}, ac_slot{};
+  int first = 0, last = 63;  // Ss, Se
+  int high = 0, low = 0;     // Ah, Al
+  int restart_interval = 0;  // in MCUs; 0: none
+  bool progressive = false;
+};
+
+// Choices that the standard leaves to the writer of a scan. By default those of
+// libjpeg.
+struct ScanChoices {
+  enum Padding : uint8_t { kOnes, kZeros, kListed };
+  Padding padding = kOnes;           // of the last byte before a restart marker or the scan's end
+  std::vector<uint8_t> listed;       // the padding's bits for each such end
+  std::vector<uint32_t> run_breaks;  // blocks of the scan before which a run of
+                                     // ends of block stops
+};
+
+// The blocks that fill up the MCUs of one component beyond the picture's right
+// and lower edge. Interleaved scans hold them, and nobody shows them.
+struct EdgeBlocks {
+  int wide = 0, high = 0;                // blocks that are real
+  int padded_wide = 0, padded_high = 0;  // whole MCUs
+  std::vector<int16_t> coefficients;     // right of each real row, then whole rows below
+
+  size_t count() const { return coefficients.size() / 64; }
+  // REQUIRES: inside the padded size, outside the real one.
+  int16_t* at(int x, int y) { return coefficients.data() + 64 * index(x, y); }
+  const int16_t* at(int x, int y) const { return coefficients.data() + 64 * index(x, y); }
+  size_t index(int x, int y) const {
+    const size_t right = size_t(padded_wide - wide);
+    if (y < high) return y * right + size_t(x - wide);
+    return high * right + size_t(y - high) * padded_wide + x;
+  }
+};
+
+// Plane is CoefficientPlane or const CoefficientPlane. Borrows the planes.
+template <class Plane>
+class BlocksOf {
+ public:
+  // REQUIRES: the planes have the sizes of the frame, which is laid out.
+  BlocksOf(const JpegFrame& frame, std::span<Plane> planes) : planes_(planes) {
+    for (int c = 0; c < frame.count; ++c) {
+      const JpegComponent& component = frame.component[c];
+      EdgeBlocks& edge = edges_[c];
+      edge.wide = component.blocks_wide;
+      edge.high = component.blocks_high;
+      edge.padded_wide = frame.mcus_wide * component.h;
+      edge.padded_high = frame.mcus_high * component.v;
+      const size_t all = size_t(edge.padded_wide) * edge.padded_high;
+      edge.coefficients.resize((all - size_t(edge.wide) * edge.high) * 64);
+    }
+  }
+  auto* block(int c, int x, int y) {
+    const EdgeBlocks& edge = edges_[c];
+    if (x < edge.wide && y < edge.high) [[likely]] {
+      return planes_[c].coefficients.data() + (size_t(y) * edge.wide + x) * 64;
+    }
+    using Pointer = decltype(planes_[c].coefficients.data());
+    return static_cast<Pointer>(edges_[c].at(x, y));
+  }
+  EdgeBlocks& edge(int c) { return edges_[c]; }
+
+ private:
+  std::span<Plane> planes_;
+  std::array<EdgeBlocks, 4> edges_;
+};
+
+// What libjpeg's encoder makes of a block beyond the edge: no AC coefficients,
+// and the DC value of the block that precedes it in its MCU, so that the
+// difference is 0. Calls visit(ordinal, block, predicted DC) for each such
+// block of a component in the order of EdgeBlocks::index(); the block before
+// one is always complete when it is its turn.
+template <class Blocks, class Visit>
+void for_each_edge_block(const JpegFrame& frame, int c, Blocks& blocks, Visit&& visit) {
+  EdgeBlocks& edge = blocks.edge(c);
+  const int h = frame.component[c].h;
+  for (int y = 0; y < edge.padded_high; ++y) {
+    for (int x = y < edge.high ? edge.wide : 0; x < edge.padded_wide; ++x) {
+      const bool begins_row = x % h == 0;
+      const int16_t before =
+          begins_row ? *blocks.block(c, x + h - 1, y - 1) : *blocks.block(c, x - 1, y);
+      visit(edge.index(x, y), edge.at(x, y), before);
+    }
+  }
+}
+
+// Visits the blocks of a scan in their order: per_block(position in the scan,
+// block), and restart() between two restart intervals. Returns false, early,
+// when restart() does, or when go_on(), asked after each row, does.
+template <class Blocks, class PerBlock, class Restart, class GoOn>
+bool walk_scan(const JpegFrame& frame, const JpegScan& scan, Blocks& blocks, PerBlock&& per_block,
+               Restart&& restart, GoOn&& go_on) {
+  int left = scan.restart_interval;
+  const auto begin_mcu = [&] {
+    if (scan.restart_interval == 0) return true;
+    if (left == 0) {
+      if (!restart()) return false;
+      left = scan.restart_interval;
+    }
+    --left;
+    return true;
+  };
+  if (scan.count == 1) {
+    const JpegComponent& component = frame.component[scan.component[0]];
+    for (int y = 0; y < component.blocks_high; ++y) {
+      for (int x = 0; x < component.blocks_wide; ++x) {
+        if (!begin_mcu()) return false;
+        per_block(0, blocks.block(scan.component[0], x, y));
+      }
+      if (!go_on()) return false;
+    }
+    return true;
+  }
+  for (int row = 0; row < frame.mcus_high; ++row) {
+    for (int column = 0; column < frame.mcus_wide; ++column) {
+      if (!begin_mcu()) return false;
+      for (int i = 0; i < scan.count; ++i) {
+        const JpegComponent& component = frame.component[scan.component[i]];
+        for (int y = 0; y < component.v; ++y) {
+          for (int x = 0; x < component.h; ++x) {
+            per_block(i, blocks.block(scan.component[i], column * component.h + x,
+                                      row * component.v + y));
+          }
+        }
+      }
+    }
+    if (!go_on()) return false;
+  }
+  return true;
+}
+
+}  // namespace headrace

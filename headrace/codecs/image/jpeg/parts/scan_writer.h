@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coefficients -> one Huffman-coded scan, sequential or progressive (ISO/IEC
+// 10918-1, F.1.2, G.1.2), with the choices that libjpeg's encoder makes where
+// the standard leaves one. Any thread may call these, with any coefficients.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "headrace/codecs/image/jpeg/parts/bit_writer.h"
+#include "headrace/codecs/image/jpeg/parts/scan.h"
+#include "headrace/codecs/image/jpeg/parts/tables.h"
+
+namespace headrace {
+
+// By position of the component in the scan; what a scan does not need may be
+// null.
+template <class Table>
+struct ScanTables {
+  std::array<Table*, 4> dc{}, ac{};
+};
+
+using StoredBlocks = BlocksOf<const CoefficientPlane>;
+
+// False when a symbol has no code, a value is beyond what the format holds, or
+// the choices do not fit the scan. Ends at the last bit of padding.
+bool write_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
+                const ScanTables<const HuffmanCodes>& tables, const ScanChoices& choices,
+                JpegBitWriter& out);
+// Adds up the symbols that write_scan() would need.
+bool count_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
+                const ScanTables<SymbolCounts>& counts);
+
+}  // namespace headrace
