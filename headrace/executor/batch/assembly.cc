@@ -30,12 +30,13 @@ RaggedForm ragged_form(const Plan& plan, const Output& output) {
 size_t BatchBuilder::bytes_to_assemble(size_t most) {
   close_gaps();
   size_t all = 0;
-  for (size_t i = 0; i < fields_.size(); ++i) {
-    const Output& output = plan_.outputs()[i];
+  for (size_t i = 0; i < rows_.fields.size(); ++i) {
+    const Output& output = rows_.plan.outputs()[i];
     if (!output.is_assembled() || output.origin == OutputOrigin::kOffsets) continue;
     const bool is_mask = output.origin == OutputOrigin::kMask;
     const size_t of = is_mask ? static_cast<size_t>(output.companion) : i;
-    const RaggedLayout layout(ragged_form(plan_, plan_.outputs()[of]), fields_[of].items);
+    const RaggedLayout layout(ragged_form(rows_.plan, rows_.plan.outputs()[of]),
+                              rows_.fields[of].items);
     const Shape shape = is_mask ? layout.mask_shape() : layout.shape();
     const size_t bytes = tensor_bytes(shape, output.state.dtype);
     if (__builtin_add_overflow(all, bytes, &all) || all > most) {
@@ -52,14 +53,14 @@ size_t BatchBuilder::bytes_to_assemble(size_t most) {
 }
 
 size_t BatchBuilder::assemble() {
-  assembled_.resize(fields_.size());
-  for (size_t i = 0; i < fields_.size(); ++i) {
-    if (plan_.outputs()[i].is_assembled()) assembled_[i] = assembled(i);
+  assembled_.resize(rows_.fields.size());
+  for (size_t i = 0; i < rows_.fields.size(); ++i) {
+    if (rows_.plan.outputs()[i].is_assembled()) assembled_[i] = assembled(i);
   }
   size_t freed = 0;
-  for (size_t i = 0; i < fields_.size(); ++i) {
-    FieldMemory& field = fields_[i];
-    if (!plan_.outputs()[i].is_assembled()) continue;
+  for (size_t i = 0; i < rows_.fields.size(); ++i) {
+    OutputMemory& field = rows_.fields[i];
+    if (!rows_.plan.outputs()[i].is_assembled()) continue;
     for (size_t row = 0; row < field.items.size(); ++row) {
       if (field.item_memory[row]) freed += field.items[row].dense_bytes();
     }
@@ -71,36 +72,18 @@ size_t BatchBuilder::assemble() {
   return freed;
 }
 
-// Memory for a row's value: its part of the batch's tensor where that was foreseen, else its own.
-TensorView BatchBuilder::make_item(const Output& output, FieldMemory& field, RowSource& source,
-                                   const Shape& shape, size_t bytes) {
-  TensorView& item = field.items[source.row];
-  std::shared_ptr<void>& own = field.item_memory[source.row];
-  if (field.places && field.places->shapes[source.row] == shape) {
-    const auto row = static_cast<size_t>(source.row);
-    own.reset();
-    field.places->layout.fill(field.places->tensor.view.data, row, shape);
-    item = field.places->layout.place(field.places->tensor.view.data, row, shape);
-    return item;
-  }
-  own = memory_(size_t(&field - fields_.data()), bytes);
-  source.list_bytes += bytes;
-  item = {own.get(), output.state.dtype, shape, {}};
-  return item;
-}
-
-bool BatchBuilder::is_in_place(const FieldMemory& field) const {
+bool BatchBuilder::is_in_place(const OutputMemory& field) const {
   if (!field.places || *kept_ != rows()) return false;
   return std::ranges::none_of(field.item_memory, [](const auto& own) { return own != nullptr; });
 }
 
 BatchField BatchBuilder::assembled(size_t i) {
-  const Output& output = plan_.outputs()[i];
+  const Output& output = rows_.plan.outputs()[i];
   const bool is_own = output.origin == OutputOrigin::kField;
   const size_t of = is_own ? i : static_cast<size_t>(output.companion);
-  FieldMemory& values = fields_[of];
-  const RaggedForm form = ragged_form(plan_, plan_.outputs()[of]);
-  const auto memory = [&](size_t bytes) { return memory_(i, bytes); };
+  OutputMemory& values = rows_.fields[of];
+  const RaggedForm form = ragged_form(rows_.plan, rows_.plan.outputs()[of]);
+  const auto memory = [&](size_t bytes) { return rows_.memory(i, bytes); };
   BatchField out;
   Assembled made;
   if (output.ragged == Ragged::kPacked) {

@@ -5,8 +5,7 @@
 // is a view with strides (of channels that lie last, what torch calls channels_last_3d).
 #include <algorithm>
 
-#include "headrace/executor/batch/batch_builder.h"
-#include "headrace/executor/memory/slots.h"
+#include "headrace/executor/batch/row_writer.h"
 
 namespace headrace {
 namespace {
@@ -53,9 +52,9 @@ TensorView clip_view(const Output& output, void* data, const Shape& shape, Memor
   return view;
 }
 
-Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, RowSource& source,
-                                    size_t most_listed, std::vector<RenderTask>& tasks,
-                                    std::deque<Recipe>& beginnings, Renderer& renderer) const {
+Result<void> RowWriter::add_clip(size_t i, RowSource& source, Tasks& to_render) {
+  const Output& output = rows_.plan.outputs()[i];
+  OutputMemory& field = rows_.fields[i];
   const std::vector<FieldValue>& values = source.record->fields;
   const Recipe& first = values[static_cast<size_t>(output.pictures[0])].picture;
   const Shape picture = picture_shape(first);
@@ -71,13 +70,14 @@ Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, Ro
   uint8_t* to = nullptr;  // of one that is delivered in a list
   if (output.as_list) {
     const Shape shape = clip_shape(output, picture);
-    if (bytes > most_listed) {
-      return listed_too_large(output.name, first.dtype(), shape, most_listed);
+    if (bytes > most_listed_) {
+      return listed_too_large(output.name, first.dtype(), shape, most_listed_);
     }
-    std::shared_ptr<void> memory = memory_(size_t(&field - fields_.data()), bytes);
+    std::shared_ptr<void> memory = rows_.memory(i, bytes);
     source.list_bytes += bytes;
     to = static_cast<uint8_t*>(memory.get());
-    field.items[size_t(source.row)] = clip_view(output, to, shape, plan_.options().memory_format);
+    field.items[size_t(source.row)] =
+        clip_view(output, to, shape, rows_.plan.options().memory_format);
     field.item_memory[size_t(source.row)] = std::move(memory);
   } else if (bytes != output.bytes_per_record) {
     return shape_differs("the frames of \"" + output.name + "\" are " +
@@ -85,18 +85,17 @@ Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, Ro
                          text_of(output.state));
   }
   const int64_t first_number = source.row * std::ssize(output.pictures);
-  for (int64_t i = 0; i < std::ssize(output.pictures); ++i) {
+  for (int64_t p = 0; p < std::ssize(output.pictures); ++p) {
     RenderTask task;
-    task.recipe = &values[static_cast<size_t>(output.pictures[size_t(i)])].picture;
-    task.target.format = plan_.options().memory_format;
+    task.recipe = &values[static_cast<size_t>(output.pictures[size_t(p)])].picture;
+    task.target.format = rows_.plan.options().memory_format;
     task.target.data = to;
     if (to) {
       to += frame;
-    } else if (!set_target(field, first_number + i, source.record->index, task, beginnings,
-                           renderer)) {
+    } else if (!set_target(field, first_number + p, source.record->index, task, to_render)) {
       continue;
     }
-    tasks.push_back(std::move(task));
+    to_render.tasks.push_back(std::move(task));
   }
   return {};
 }

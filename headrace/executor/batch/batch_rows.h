@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a batch while they are written: of each output its memory. RowWriter fills them,
+// BatchBuilder opens them and makes a batch of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/executor/batch/ragged.h"
+#include "headrace/finish/unfinished_pictures.h"
+#include "headrace/pipeline/plan.h"
+#include "headrace/sampling/batch_layout.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// Where the values of a ragged output will lie, whose shapes were foreseen (Note [Lengths first]
+// in ops/op.h).
+struct Places {
+  RaggedLayout layout;
+  std::vector<Shape> shapes;  // by row; empty where nothing is known
+  Assembled tensor = {};      // from when the batch is opened
+};
+
+// Of one output. A dense one has `data`, a list of values `items`, one of text `strings`.
+struct OutputMemory {
+  std::shared_ptr<void> lease;
+  uint8_t* data = nullptr;
+  size_t row_bytes = 0;
+  int64_t pictures = 1;  // of a row
+  // shared: with the batch that it becomes. Null: rows are written as they are delivered.
+  std::shared_ptr<UnfinishedPictures> unfinished;
+  std::vector<std::string> strings;
+  std::vector<TensorView> items;
+  std::vector<std::shared_ptr<void>> item_memory;  // null: of a value in its place
+  std::optional<Places> places;
+};
+
+struct BatchRows {
+  // `memory(output number, bytes)` supplies each dense field's memory, each value's of a list, and
+  // each ragged tensor's; contents unspecified.
+  // REQUIRES: it can be called by several threads.
+  using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
+
+  const Plan& plan;
+  const Source& source;
+  BatchRange range;
+  int64_t epoch_size = 0;  // positions at or beyond it are padding
+  Memory memory;
+  // Of a device that decodes; else null. shared: with the loader
+  std::shared_ptr<DeviceDecoding> decoding = {};
+  std::vector<OutputMemory> fields = {};  // by output
+};
+
+// Whether an output is one picture a record.
+inline bool is_picture(const Output& output) {
+  return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
+}
+
+// How an output's values become one tensor. REQUIRES: is_assembled(), and no companion.
+RaggedForm ragged_form(const Plan& plan, const Output& output);
+
+// A clip in memory that has one frame behind the other, each as pictures of the format are; of this
+// shape, as it is delivered. `rows`: that many clips; nothing: one, without an axis for it.
+TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
+                     std::optional<int64_t> rows = {});
+
+}  // namespace headrace

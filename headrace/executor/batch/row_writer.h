@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes records into the rows of a batch: pictures are rendered where they will lie, or as far as
+// a device does not go on with them, sounds are decoded there, and the rest is copied. Rows may be
+// written by several threads at once, each row by one of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "headrace/executor/batch/batch_rows.h"
+#include "headrace/image/render.h"
+
+namespace headrace {
+
+// One record that is ready to be written, and the row where it goes.
+struct RowSource {
+  int row = 0;
+  Record* record = nullptr;
+  Result<void> result;    // filled in
+  int warnings = 0;       // filled in
+  size_t list_bytes = 0;  // filled in: of the row's values in fields delivered as lists
+};
+
+class RowWriter {
+ public:
+  // `most_listed`: bytes of a picture or sound in a list, more than which is HR0707.
+  RowWriter(BatchRows& rows, Renderer& renderer, size_t most_listed)
+      : rows_(rows), renderer_(renderer), most_listed_(most_listed) {}
+
+  // A row whose result is an error holds nothing of use.
+  void write(std::span<RowSource> sources);
+
+ private:
+  // Pictures and clips become tasks, which are rendered together.
+  struct Tasks {
+    std::vector<RenderTask> tasks;
+    std::vector<RowSource*> owners;
+    std::deque<Recipe> beginnings;  // of recipes that a device ends; they stay in place
+    void clear();
+  };
+  static Tasks& tasks_of_this_thread();
+  Result<void> add_picture(size_t output, RowSource& source, Tasks& to);
+  Result<void> add_clip(size_t output, RowSource& source, Tasks& to);  // clip_rows.cc
+  // picture: its number in the batch. False where nothing of it is to be rendered.
+  bool set_target(OutputMemory& field, int64_t picture, int64_t record, RenderTask& task,
+                  Tasks& to);
+
+  // Values (row_values.cc).
+  Result<void> write_value(size_t output, RowSource& source);
+  // A value of this shape; sounds of several clips are written one by one.
+  Result<void> write_numbers(const Output& output, const FieldValue& value, const Shape& promised,
+                             uint8_t* to);
+  Result<void> write_list_value(size_t output, RowSource& source);
+  TensorView make_item(size_t output, RowSource& source, const Shape& shape, size_t bytes);
+  // What is to become one tensor has to have the shape that the others have, but for the open axes,
+  // and as many rows as the rest of its row group.
+  Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
+                            const Record& record) const;
+
+  BatchRows& rows_;
+  Renderer& renderer_;
+  const size_t most_listed_;
+};
+
+// HR0707: a value of a list that alone takes too much.
+Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
+// HR0741.
+Error shape_differs(std::string what);
+
+}  // namespace headrace
