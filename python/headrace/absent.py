@@ -75,7 +75,7 @@ def no_such_format(name: str, known: Iterable[str]) -> Error:
 
 
 def no_such_code(id: str, known: Iterable[str]) -> Error:
-    """HR0196: none of ``known`` is this one; nobody wants to read a list of all of them."""
+    """HR0196: none of ``known`` is this one; a list of all of them is too long to read."""
     near = nearest(id.upper(), known)
     hint = f"did you mean {near}?" if near else "`headrace explain` lists them all"
     return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)

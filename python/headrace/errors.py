@@ -172,7 +172,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def all_codes() -> dict[str, dict[str, str]]:
-    """Every error code by its id: the engine's, and those of modules that nobody has needed yet."""
+    """Every error code by its id: the engine's, and those of modules that were not imported yet."""
     # These declare none; libheadrace is the engine's library, which looks like a module, and
     # insight.live.metrics needs an extra.
     none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace")

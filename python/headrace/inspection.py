@@ -123,7 +123,7 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
-    while steps and mixes_records(steps[-1]):  # what is alone has nobody to be mixed with
+    while steps and mixes_records(steps[-1]):  # one record cannot be mixed
         steps.pop()
     stages = Trace()
     classes = getattr(loader.source, "classes", None)

@@ -16,7 +16,7 @@ from headrace.drawing.waveform import full_scale_of
 
 Pixels = np.ndarray[Any, Any]
 
-UNKNOWN_SECONDS = 0.1  # that a frame is shown, where nobody says when the next one is
+UNKNOWN_SECONDS = 0.1  # that a frame is shown, where the time of the next one is unknown
 _MOST_SIDE = 256  # pixels: larger clips are shown every second, third ... pixel
 _WAV_RATES = range(1000, 768001)
 

@@ -84,7 +84,7 @@ def refuse(transform: Any, fields: Iterable[Taken], why: str = "", hint: str = "
 
 
 def mates(of: Taken, fields: Kinds) -> list[Taken]:
-    """The other fields whose rows are about the same objects, as far as somebody has said it."""
+    """The other fields whose rows are about the same objects, as far as it is declared."""
     same = [f for f in fields if f.row_group == of.row_group and f.kind not in _NO_ROWS]
     return [f for f in same if of.row_group and f.name != of.name]
 
@@ -100,7 +100,7 @@ def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
 
 
 def check_sizes(fields: Kinds, values: list[Any]) -> None:
-    """ValueError where rows lie over pictures of several sizes: nobody knows which they mean."""
+    """ValueError where rows lie over pictures of several sizes: which they mean is unknown."""
     if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
         return
     canvas = canvas_of(fields, values)
@@ -111,7 +111,7 @@ def check_sizes(fields: Kinds, values: list[Any]) -> None:
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:
     """ValueError where rows of one field were dropped, and not those of its mates: labels would be
-    those of other boxes. Nobody has said of fields without a row group what they belong to; those
+    those of other boxes. What fields without a row group belong to is not declared; those
     that had as many rows count as mates."""
     rows = [f for f in fields if f.kind not in _NO_ROWS]
     changed = [

@@ -64,7 +64,7 @@ def _moves(transform: Any) -> bool:
 def _moves_itself(transform: Any) -> bool:
     kind, place = type(transform), type(transform).__module__
     if not place.startswith("torchvision.transforms"):
-        return False  # a class of the user's: nobody knows
+        return False  # a class of the user's: unknown
     named = place.endswith(".transforms") and kind.__name__ in _GEOMETRY_OF_V1
     return named or place.endswith(("._geometry", "._auto_augment", ".autoaugment"))
 
@@ -90,7 +90,7 @@ def _chosen(transform: Any, seen: Kinds) -> list[str]:
         return clips[:1] if clips and len(clips) == len(shown) else ["image"]
     rows = [f for f in lying if not f.is_picture]
     with_rows = {f.name for field in rows for f in mates(field, seen)}
-    if any(f.row_group == 0 for f in rows):  # nobody has said what belongs to them
+    if any(f.row_group == 0 for f in rows):  # what belongs to them is unknown
         with_rows |= {f.name for f in seen if f.has_open_rows and f.row_group == 0}
     wanted = {f.name for f in lying} | {
         f.name for f in seen if f.name in with_rows and f.kind not in _TV_KINDS

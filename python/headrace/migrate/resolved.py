@@ -25,7 +25,7 @@ def resolved(
     """The dataset and its steps. report: takes what a comparison of records finds, if there is one.
 
     A dataset that was traced and whose records differ all the same stays as it is. Reasons are
-    made anew: an exception that was raised holds the frames, and the loaders, of what was tried.
+    made again: an exception that was raised holds the frames, and the loaders, of what was tried.
     """
 
     def look(one: Any, why: str) -> Dataset:

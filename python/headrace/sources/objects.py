@@ -132,7 +132,7 @@ class ObjectReader:
             self.fields.append(_field(name, kind, meaning, values[name], shape))
 
     def _first(self) -> dict[str, Any]:
-        """Record 0. ConfigError where nobody can know which of its values is which."""
+        """Record 0. ConfigError where it is ambiguous which of its values is which."""
         record = self.records[0]
         if not is_plain(record):
             if self.names:

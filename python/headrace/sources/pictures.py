@@ -47,7 +47,7 @@ _WHICH_AXIS = declare(
 _DTYPES = ("uint8", "uint16", "float32", "float16")
 _WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
 _KEPT_MODES = ("L", "P", "RGB", *_WIDE_MODES)  # all others become RGB
-_COUNTS = (1, 3, 4)  # of channels, unless somebody says that an array is an image
+_COUNTS = (1, 3, 4)  # of channels, unless an array is declared an image
 _MOST_CHANNELS = 16
 
 
@@ -151,7 +151,7 @@ def picture_form(
 ) -> PictureForm:
     """The form of a field, of which these pictures were seen, record 0's first.
 
-    shape: (C, H, W) where it is given. ConfigError HR0615 where nobody can know the axes.
+    shape: (C, H, W) where it is given. ConfigError HR0615 where the axes are ambiguous.
     """
     images = [value for value in seen if is_pillow(value)]
     rgb = shape[0] == 3 if shape else any(image.mode not in ("L", "P") for image in images)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to modules that nobody has imported yet: they are made when somebody does.
+"""Changes to modules that are not imported yet: they are made on import.
 
     with when_imported({"torch": patch}):  # patch(module), at once if it is there already
         run_the_script()

@@ -195,7 +195,7 @@ def _copy_seconds(found: Findings) -> float:
         return 0.0
     apart = [window.rate for window in found.ceiling.windows]
     if max(window.rate for window in found.cached.windows) >= min(apart):
-        return 0.0  # nobody can tell them apart
+        return 0.0  # they cannot be told apart
     return 1 / found.cached.rate - 1 / found.ceiling.rate
 
 

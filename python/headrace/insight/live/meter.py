@@ -154,7 +154,7 @@ class Meter:
         return found
 
     def renew_lock(self) -> None:
-        """In a forked child, where whoever held it is gone."""
+        """In a forked child, where the thread that held it is gone."""
         self._lock = threading.Lock()
 
 

@@ -72,7 +72,7 @@ class Writer:
             else:
                 stream.write(text + "\n")
                 stream.flush()
-        except (OSError, ValueError):  # closed, or nobody reads it any more
+        except (OSError, ValueError):  # closed, or no longer read
             pass
 
     def end(self) -> None:

@@ -2,7 +2,7 @@
 """Meters in a loader's own iteration, so that ``for batch in loader`` is seen without an edit.
 
 ``for`` looks for ``__iter__`` on the class. So this one object gets a class of its own, derived
-from the one it had: nobody else of that class is touched, ``isinstance`` holds, and the old class
+from the one it had: no other object of that class changes, ``isinstance`` holds, and the old class
 comes back with the last meter. Objects whose class cannot be changed (a list, a generator) are left
 alone.
 
@@ -75,12 +75,12 @@ def detach(loader: Any, meter: Meter) -> None:
         tap.meters.remove(meter)
         if not tap.meters:
             del _taps[id(loader)]
-            if type(loader) is tap.tapped:  # else somebody else has changed it since
+            if type(loader) is tap.tapped:  # else other code has changed it since
                 _set_class(loader, tap.original)
 
 
 def renew_lock() -> None:
-    """In a forked child, where whoever held it is gone."""
+    """In a forked child, where the thread that held it is gone."""
     global _lock
     _lock = threading.Lock()
 
@@ -99,7 +99,7 @@ def _class_with(tap: Tap, method: str) -> type:
         def begin() -> Any:
             return inner(self, *arguments)
 
-        # Others of this class: whoever makes a loader like this one makes it by type(loader)(...).
+        # Others of this class: code that makes a loader like this one calls type(loader)(...).
         return begin() if self is not tap.loader else tap.through(begin, _count_for(arguments))
 
     def reduce_ex(self: Any, protocol: Any) -> Any:

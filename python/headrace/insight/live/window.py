@@ -26,7 +26,7 @@ class Snapshot:
     def since(self, earlier: Snapshot) -> Snapshot:
         return Snapshot(
             self.figures.since(earlier.figures),
-            # A loader that was made anew begins at 0 again.
+            # A loader that was made again begins at 0 again.
             {name: max(0.0, value - earlier.counters.get(name, 0.0))
              for name, value in self.counters.items()},
             Requests(*map(sub, self.requests, earlier.requests)),

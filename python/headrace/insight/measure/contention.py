@@ -23,7 +23,7 @@ from headrace.insight.measure.machine import core_numbers
 from headrace.insight.measure.processes import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-_FULL = 0.9  # of the cores; beyond it somebody waits, where the system does not tell who
+_FULL = 0.9  # of the cores; beyond it threads wait, where the system does not say which
 ROOT = "/"
 
 

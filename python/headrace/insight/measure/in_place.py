@@ -29,7 +29,7 @@ def _is_other(one: Any, other: Any) -> bool:
     try:
         return _some(one) != _some(other)
     except (TypeError, ValueError, AttributeError, RuntimeError):
-        return False  # nobody knows
+        return False  # unknown
 
 
 def _some(array: Any) -> bytes:

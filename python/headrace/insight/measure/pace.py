@@ -45,7 +45,7 @@ class Pace:
         self.elapsed, self.steps = elapsed, steps
         if self._enough():
             return True
-        # Half of the steps that seem to be left: the pace may change, and nobody may be late.
+        # Half of the steps that seem to be left: the pace may change, and no rank may be late.
         left = steps * (self._seconds - elapsed) / max(elapsed, 1e-9) / 2
         self._next_look = steps + max(1, int(min(left, 1e6)))
         return False

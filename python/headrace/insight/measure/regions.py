@@ -8,7 +8,7 @@
     >>> step([1, 2])
     3
 
-`region` costs next to nothing while nobody records. `Recorder` is what the doctor records with:
+`region` costs next to nothing unless recorded. `Recorder` is what the doctor records with:
 parts in parts, on one thread, by the host's clock or by events of a GPU.
 """
 
@@ -34,7 +34,7 @@ BAD_REGION = declare(
 STEP = "step"  # the whole of it
 FORWARD, LOSS, BACKWARD = "forward", "loss", "backward"
 
-_recorder: Recorder | None = None  # while somebody records
+_recorder: Recorder | None = None  # while recording
 
 
 class region:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the ranks of one machine meet: small files in a temporary folder that all of them find.
 
-Nobody waits for ever: a rank whose process has ended, that has said that it leaves, or that does
+No rank waits for ever: a rank whose process has ended, that has said that it leaves, or that does
 not come in time is told, and those that are left go on without it.
 """
 
@@ -138,7 +138,7 @@ class Rendezvous:
         return values, missing
 
     def leave(self, why: str) -> None:
-        """Says that this rank exchanges no more values, so that nobody waits for it."""
+        """Says that this rank exchanges no more values, so that none waits for it."""
         with contextlib.suppress(OSError):
             self._write(self._folder / f"gone.{self.place.local_rank}", why)
 

@@ -21,7 +21,7 @@ def watched(recorder: Recorder, model: Any, optimizer: Any) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         if hasattr(model, "register_forward_pre_hook"):
             _watch_module(undo, recorder, model, FORWARD, recorder.forward_ends)
-            # What torch.compile has made must not be compiled anew for the hooks.
+            # What torch.compile has made must not be compiled again for the hooks.
             children = () if hasattr(model, "_orig_mod") else model.named_children()
             for name, child in children:
                 _watch_module(undo, recorder, child, name)
@@ -77,7 +77,7 @@ def _watch_optimizer(undo: contextlib.ExitStack, recorder: Recorder, optimizer: 
 def _watch_method(
     undo: contextlib.ExitStack, recorder: Recorder, owner: Any, method: str, name: str
 ) -> None:
-    """In the object's own dictionary, so that nobody else's is timed."""
+    """In the object's own dictionary, so that no other object's is timed."""
     original = getattr(owner, method, None)
     places = getattr(owner, "__dict__", None)
     if original is None or places is None:
@@ -91,7 +91,7 @@ def _watch_method(
         finally:
             recorder.end(name)
 
-    before = places.get(method, _watch_method)  # which nobody else puts there
+    before = places.get(method, _watch_method)  # which no other code puts there
     places[method] = timed
 
     def put_back() -> None:

@@ -47,7 +47,7 @@ class Case:
     copy_overlapped: bool = False
     small_files: bool = False  # opening files costs more than their bytes
     memory_places: float = math.inf  # records that the memory limit lets be made side by side
-    step_alone: float = 0.0  # of the step that nothing disturbs; 0 where nobody knows
+    step_alone: float = 0.0  # of the step that nothing disturbs; 0 where unknown
     step_cores: float = 0.0  # of cores that it keeps busy
     epoch: float = math.inf  # batches; nothing is made ahead across its end
     as_run: bool = False  # what comes in was run as a whole: how stages hinder each other is in it

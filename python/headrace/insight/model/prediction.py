@@ -87,7 +87,7 @@ def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
 
 
 def more_memory(case: Case, what: str) -> Remedy:
-    """A memory limit that holds nobody up."""
+    """A memory limit that delays nothing."""
     changed = dataclasses.replace(case, memory_places=math.inf)
     return Remedy("more memory", what, changed, changed)
 

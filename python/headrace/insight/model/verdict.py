@@ -89,7 +89,7 @@ def judge(
 def _by_numbers(case: Case, windows: Sequence[Window], copy_noise: float) -> Verdict:
     noise = disagreement([window.rate for window in windows])
     if len(windows) < 2:
-        return Verdict("unsure", "", 0.0, noise)  # nobody knows how far it would differ
+        return Verdict("unsure", "", 0.0, noise)  # how far it would differ is unknown
     stalls = [window.stall for window in windows]
     stall = statistics.median(stalls)
     if case.step_seconds > 0 and stall <= FED_SHARE:

@@ -22,7 +22,7 @@ from headrace.insight.measure.loop import WINDOWS
 from headrace.insight.model.case import Stage
 from headrace.insight.probes.ours import Anatomy, Price
 
-_ENDING = 5.0  # seconds that workers may take for batches that nobody will use
+_ENDING = 5.0  # seconds that workers may take for batches that are not used
 
 
 def is_dataloader(loader: Any) -> bool:
@@ -259,7 +259,7 @@ def rebuilt(loader: Any, **changes: Any) -> Any:
             names.append("prefetch_factor")
     keywords = {name: getattr(loader, name) for name in names if hasattr(loader, name)}
     if not changes.get("num_workers", loader.num_workers):
-        keywords["timeout"] = 0  # nobody to wait for
+        keywords["timeout"] = 0  # no worker to wait for
     if loader.batch_size is None and getattr(loader, "batch_sampler", None) is not None:
         keywords["batch_sampler"] = loader.batch_sampler  # one of the user's
     else:

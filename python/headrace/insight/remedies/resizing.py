@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resizing once: what a record would take, had its picture been stored at about the size needed.
 
-For a trial some pictures are encoded anew, with Pillow where the machine has it, in a temporary
+For a trial some pictures are encoded again, with Pillow where the machine has it, in a temporary
 folder. How large they may become without a loss is the user's to say, so this is never applied.
 """
 

@@ -101,7 +101,7 @@ def of_dataloader(
 
 
 def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Remedy]:
-    """Of a loader that nobody can look into: made ahead on a thread of its own."""
+    """Of a loader without known parts: made ahead on a thread of its own."""
     found = _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if not case.overlapped:
         what = 'hr.prefetch(loader, "cpu"), or "cuda": batches are made while you step'

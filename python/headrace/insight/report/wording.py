@@ -62,7 +62,7 @@ def number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, in the unit that suits them; half as many digits as nobody needs."""
+    """Seconds, in the unit that suits them; three digits are enough."""
     if not math.isfinite(seconds):
         return "unknown"
     if abs(seconds) >= 1:

@@ -64,7 +64,7 @@ class Journal:
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         if path.startswith(self._ignored) or "/__pycache__/" in path:
             return ""
-        # Temporary files are nobody's concern, unless one works among them.
+        # Temporary files do not matter, unless one works among them.
         if path.startswith(self._temporary) and not path.startswith(self._here):
             return ""
         return path

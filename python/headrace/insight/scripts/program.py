@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody's program, run in this process as ``python`` would run it.
+"""A user's program, run in this process as ``python`` would run it.
 
 Unlike with ``runpy`` its ``__main__`` stays after its end: worker processes that are started later
 find the classes of the program there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers that nobody has drawn: they know their range, and each question is answered both
+"""Stand-ins for random numbers: they know their range, and each question is answered both
 ways, in runs of their own.
 
 ``random.random() < 0.5`` is a choice by 0.5, ``random.uniform(0.1, 2.0)`` a number that an operator

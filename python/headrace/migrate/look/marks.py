@@ -199,7 +199,7 @@ Mark.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Mode:
-    """A picture's mode, which nobody knows: each question is answered both ways, in calls of their
+    """A picture's mode, which is unknown: each question is answered both ways, in calls of their
     own that must agree on what becomes of the picture."""
 
     __slots__ = ("_mark",)

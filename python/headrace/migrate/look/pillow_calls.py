@@ -3,7 +3,7 @@
 ``Solarization`` of DINO's.
 
 It is called in a forked child process with a stand-in that notes what Pillow is asked to do, and
-with random numbers that nobody has drawn (``draws``). What comes out is proven there: with numbers
+with stand-ins for random numbers (``draws``). What comes out is proven there: with numbers
 that are drawn, and with real pictures, which must become what Pillow makes of them by the notes.
 """
 

@@ -111,7 +111,7 @@ class _Reads:
     closed = False
 
     def __init__(self, path: str) -> None:
-        self.file = open(path, "rb", buffering=0)  # noqa: SIM115, whoever takes the table closes it
+        self.file = open(path, "rb", buffering=0)  # noqa: SIM115, the owner of the table closes it
         self._path = path
         self._size = os.fstat(self.file.fileno()).st_size
         self.bodies: list[_Body] = []

@@ -33,7 +33,7 @@ class LmdbWriter:
 
     Each journal() is a transaction, and the file itself tells how many records are in those that
     are whole: adding one a second time would leave the pages of the first behind. The environment
-    is opened anew for each, as the library fills gaps in pages with what pages before them had in
+    is opened again for each, as the library fills gaps in pages with what pages before them had in
     memory: so an interrupted conversion ends with the same bytes as one in a single run.
     """
 
