@@ -58,7 +58,9 @@ inline void expect_order_promises(const Sampler& order, int64_t records) {
   }
   const auto sizes = order.batch_sizes();
   for (const int64_t size : sizes) EXPECT_GT(size, 0);
-  if (!sizes.empty()) EXPECT_EQ(order.size(), std::ssize(sizes) * std::ranges::max(sizes));
+  if (!sizes.empty()) {
+    EXPECT_EQ(order.size(), std::ssize(sizes) * std::ranges::max(sizes));
+  }
   EXPECT_FALSE(order.description().empty());
 }
 

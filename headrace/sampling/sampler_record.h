@@ -24,11 +24,11 @@ enum class PerRecord : uint8_t {
 
 // What an order is made from, next to its arguments.
 struct SamplerData {
-  int64_t records = 0;            // of the source
-  std::vector<double> weights;    // kWeights
-  std::vector<int64_t> integers;  // all others
-  int64_t parts = 1;              // lengths count one of so many of the user's unit: a power of ten
-  bool shuffle = false;           // the loader's
+  int64_t records = 0;                 // of the source
+  std::vector<double> weights = {};    // kWeights
+  std::vector<int64_t> integers = {};  // all others
+  int64_t parts = 1;     // lengths count one of so many of the user's unit: a power of ten
+  bool shuffle = false;  // the loader's
 };
 
 struct SamplerRecord {
