@@ -55,7 +55,7 @@ nb::list describe_counters(std::span<const Counter<Stats>> counters) {
     entry["name"] = counter.name;
     entry["unit"] = counter.unit;
     entry["doc"] = counter.doc;
-    entry["grows"] = counter.grows;
+    entry["grows"] = counter.tells == Tells::kSoFar;
     entry["adds"] = counter.adds == Adds::kSum ? "sum" : "most";
     entry["metric"] = counter.metric;
     entry["work"] = counter.work;

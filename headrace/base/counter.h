@@ -6,11 +6,17 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace headrace {
+
+enum class Tells : uint8_t {
+  kSoFar,  // counts up since its object was made
+  kNow,    // how things stand
+};
 
 // What the counters of several ranks, devices or worker processes come to.
 enum class Adds : uint8_t {
@@ -23,14 +29,27 @@ using CounterValue = std::variant<int64_t, double, bool, std::string, CountsByRe
 
 template <class Stats>
 struct Counter {
-  std::string_view name;       // in stats(); "stages.read" is "read" in the dictionary "stages"
-  std::string_view unit = "";  // "records", "bytes", "seconds"; empty: a text, or yes or no
-  std::string_view doc = "";   // what it counts: one sentence
-  CounterValue (*value)(const Stats& stats) = nullptr;
-  bool grows = true;  // since the object was made; else it says how things stand
+  std::string_view name;  // in stats(); "stages.read" is "read" in the dictionary "stages"
+  std::string_view unit;  // "records", "bytes", "seconds"; empty: a text, or yes or no
+  std::string_view doc;   // what it counts: one sentence
+  CounterValue (*value)(const Stats& stats);
+  Tells tells = Tells::kSoFar;
   Adds adds = Adds::kSum;
   std::string_view metric = "";  // Prometheus' name of it after "headrace_loader_"; empty: none
   std::string_view work = "";    // of a stage, what it does: "reading"
 };
+
+// The value of a member, or of a member of it.
+template <auto... kMembers, class Stats>
+CounterValue value_of(const Stats& stats) {
+  const auto& held = (stats.*....*kMembers);
+  if constexpr (std::is_same_v<decltype(held), const bool&>) {
+    return held;
+  } else if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(held)>>) {
+    return static_cast<int64_t>(held);
+  } else {
+    return held;
+  }
+}
 
 }  // namespace headrace

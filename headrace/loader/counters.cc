@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/loader/counters.h"
 
-#include <string>
-#include <vector>
-
 namespace headrace {
 namespace {
 
-using LoaderCounter = Counter<LoaderStats>;
-using Values = const LoaderStats&;
-
-CounterValue number_of(auto number) { return static_cast<int64_t>(number); }
+using S = LoaderStats;
 
 // Pictures by where they were decoded, or why not on the device.
-CounterValue decoded(Values stats) {
+CounterValue decoded(const S& stats) {
   CountsByReason out;
   for (size_t i = 0; i < stats.decoded.size(); ++i) {
     out.emplace_back(DeviceDecoding::text_of(static_cast<DeviceDecoding::Place>(i)),
@@ -22,233 +16,105 @@ CounterValue decoded(Values stats) {
   return out;
 }
 
-std::vector<LoaderCounter> delivered_counters() {
-  return {
-      {.name = "batches",
-       .unit = "batches",
-       .doc = "Batches received.",
-       .value = [](Values s) { return number_of(s.batches); },
-       .adds = Adds::kMost},
-      {.name = "records",
-       .unit = "records",
-       .doc = "Records in these batches.",
-       .value = [](Values s) { return number_of(s.records); }},
-      {.name = "bad_records",
-       .unit = "records",
-       .doc = "Records that were bad.",
-       .value = [](Values s) { return number_of(s.bad_records); },
-       .metric = "bad_records_total"},
-      {.name = "warnings",
-       .unit = "places",
-       .doc = "Damaged places in images that decoders repaired.",
-       .value = [](Values s) { return number_of(s.warnings); }},
-      {.name = "repaired",
-       .unit = "images",
-       .doc = "Images that were delivered with repaired damage.",
-       .value = [](Values s) { return number_of(s.remarks.repaired); }},
-      {.name = "exif_ignored",
-       .unit = "images",
-       .doc = "Images with an Exif orientation that exif_orientation= does not mention.",
-       .value = [](Values s) { return number_of(s.remarks.exif_ignored); }},
-      {.name = "finished_before_crossing",
-       .unit = "rows",
-       .doc = "Rows that the host finished although a device finishes the others, by reason.",
-       .value =
-           [](Values s) {
-             return CounterValue(
-                 CountsByReason(s.finished_before.begin(), s.finished_before.end()));
-           }},
-      {.name = "copies",
-       .unit = "batches",
-       .doc = "Batches for which memory had to be made, because the consumer keeps others.",
-       .value = [](Values s) { return number_of(s.copies); },
-       .metric = "copies_total"},
-      {.name = "foreseen",
-       .unit = "batches",
-       .doc = "Batches of ragged values whose memory was ready before the values.",
-       .value = [](Values s) { return number_of(s.foreseen); }},
-  };
+CounterValue finished_before(const S& stats) {
+  return CountsByReason(stats.finished_before.begin(), stats.finished_before.end());
 }
 
-std::vector<LoaderCounter> time_counters() {
-  return {
-      {.name = "wall_seconds",
-       .unit = "seconds",
-       .doc = "Time of iteration.",
-       .value = [](Values s) { return CounterValue(s.wall_seconds); },
-       .adds = Adds::kMost},
-      {.name = "wait_seconds",
-       .unit = "seconds",
-       .doc = "Time that the loop waited for batches.",
-       .value = [](Values s) { return CounterValue(s.wait_seconds); },
-       .adds = Adds::kMost},
-      {.name = "stages.read",
-       .unit = "seconds",
-       .doc = "Reading records, all threads together; stages are estimated by sampling.",
-       .value = [](Values s) { return CounterValue(s.stages.read); },
-       .work = "reading"},
-      {.name = "stages.entropy",
-       .unit = "seconds",
-       .doc = "Entropy decoding of images, and all decoding of audio and video.",
-       .value = [](Values s) { return CounterValue(s.stages.entropy); },
-       .work = "entropy decoding"},
-      {.name = "stages.transform",
-       .unit = "seconds",
-       .doc = "Decoding after the entropy stage: IDCT, upsampling, colour.",
-       .value = [](Values s) { return CounterValue(s.stages.transform); },
-       .work = "decoding after the entropy stage"},
-      {.name = "stages.resample",
-       .unit = "seconds",
-       .doc = "Resizing.",
-       .value = [](Values s) { return CounterValue(s.stages.resample); },
-       .work = "resizing"},
-      {.name = "stages.store",
-       .unit = "seconds",
-       .doc = "Writing batches.",
-       .value = [](Values s) { return CounterValue(s.stages.store); },
-       .work = "writing batches"},
-      {.name = "stages.python",
-       .unit = "seconds",
-       .doc = "Functions in Python, all processes together.",
-       .value = [](Values s) { return CounterValue(s.stages.python); },
-       .work = "steps in Python"},
-      {.name = "stages.wait",
-       .unit = "seconds",
-       .doc = "wait_seconds once more, next to the stages.",
-       .value = [](Values s) { return CounterValue(s.wait_seconds); },
-       .adds = Adds::kMost},
-  };
-}
+constexpr Counter<LoaderStats> kLoaderCounters[] = {
+    {"batches", "batches", "Batches received.", value_of<&S::batches>, Tells::kSoFar, Adds::kMost},
+    {"records", "records", "Records in these batches.", value_of<&S::records>},
+    {"bad_records", "records", "Records that were bad.", value_of<&S::bad_records>, Tells::kSoFar,
+     Adds::kSum, "bad_records_total"},
+    {"warnings", "places", "Damaged places in images that decoders repaired.",
+     value_of<&S::warnings>},
+    {"repaired", "images", "Images that were delivered with repaired damage.",
+     value_of<&S::remarks, &PictureRemarks::repaired>},
+    {"exif_ignored", "images",
+     "Images with an Exif orientation that exif_orientation= does not mention.",
+     value_of<&S::remarks, &PictureRemarks::exif_ignored>},
+    {"finished_before_crossing", "rows",
+     "Rows that the host finished although a device finishes the others, by reason.",
+     finished_before},
+    {"copies", "batches",
+     "Batches for which memory had to be made, because the consumer keeps others.",
+     value_of<&S::copies>, Tells::kSoFar, Adds::kSum, "copies_total"},
+    {"foreseen", "batches", "Batches of ragged values whose memory was ready before the values.",
+     value_of<&S::foreseen>},
 
-std::vector<LoaderCounter> memory_counters() {
-  return {
-      {.name = "threads",
-       .unit = "threads",
-       .doc = "Threads of the loader.",
-       .value = [](Values s) { return number_of(s.threads); },
-       .grows = false,
-       .metric = "threads"},
-      {.name = "memory_limit",
-       .unit = "bytes",
-       .doc = "Memory that the engine may hold.",
-       .value = [](Values s) { return number_of(s.memory_limit); },
-       .grows = false,
-       .metric = "memory_limit_bytes"},
-      {.name = "memory_used",
-       .unit = "bytes",
-       .doc = "Memory that the engine holds.",
-       .value = [](Values s) { return number_of(s.memory_used); },
-       .grows = false,
-       .metric = "memory_bytes"},
-      {.name = "memory_peak",
-       .unit = "bytes",
-       .doc = "The most that it held.",
-       .value = [](Values s) { return number_of(s.memory_peak); },
-       .grows = false},
-      {.name = "memory_wait_seconds",
-       .unit = "seconds",
-       .doc = "Time that records waited for memory within the limit, all threads together.",
-       .value = [](Values s) { return CounterValue(s.memory_wait_seconds); }},
-      {.name = "resident_bytes",
-       .unit = "bytes",
-       .doc = "Of memory_used, for records that stay.",
-       .value = [](Values s) { return number_of(s.resident_bytes); },
-       .grows = false},
-      {.name = "decoded",
-       .unit = "images",
-       .doc = "With decode= on a device: images by where they were decoded, or why not there.",
-       .value = decoded},
-  };
-}
+    // Times; stages are those of all threads together, estimated by sampling.
+    {"wall_seconds", "seconds", "Time of iteration.", value_of<&S::wall_seconds>, Tells::kSoFar,
+     Adds::kMost},
+    {"wait_seconds", "seconds", "Time that the loop waited for batches.",
+     value_of<&S::wait_seconds>, Tells::kSoFar, Adds::kMost},
+    {"stages.read", "seconds",
+     "Reading records, all threads together; stages are estimated by sampling.",
+     value_of<&S::stages, &StageSeconds::read>, Tells::kSoFar, Adds::kSum, "", "reading"},
+    {"stages.entropy", "seconds",
+     "Entropy decoding of images, and all decoding of audio and video.",
+     value_of<&S::stages, &StageSeconds::entropy>, Tells::kSoFar, Adds::kSum, "",
+     "entropy decoding"},
+    {"stages.transform", "seconds", "Decoding after the entropy stage: IDCT, upsampling, colour.",
+     value_of<&S::stages, &StageSeconds::transform>, Tells::kSoFar, Adds::kSum, "",
+     "decoding after the entropy stage"},
+    {"stages.resample", "seconds", "Resizing.", value_of<&S::stages, &StageSeconds::resample>,
+     Tells::kSoFar, Adds::kSum, "", "resizing"},
+    {"stages.store", "seconds", "Writing batches.", value_of<&S::stages, &StageSeconds::store>,
+     Tells::kSoFar, Adds::kSum, "", "writing batches"},
+    {"stages.python", "seconds", "Functions in Python, all processes together.",
+     value_of<&S::stages, &StageSeconds::python>, Tells::kSoFar, Adds::kSum, "", "steps in Python"},
+    {"stages.wait", "seconds", "wait_seconds once more, next to the stages.",
+     value_of<&S::wait_seconds>, Tells::kSoFar, Adds::kMost},
 
-std::vector<LoaderCounter> index_counters() {
-  return {
-      {.name = "index.file",
-       .doc = "The row index in use, or the folder of several.",
-       .value = [](Values s) { return CounterValue(s.row_index.file); },
-       .grows = false},
-      {.name = "index.note",
-       .doc = "Why no row index is used, or none for a part of the records.",
-       .value = [](Values s) { return CounterValue(s.row_index.note); },
-       .grows = false},
-      {.name = "index.grows",
-       .doc = "Whether it is extended while batches are made.",
-       .value = [](Values s) { return CounterValue(s.row_index.learns); },
-       .grows = false},
-      {.name = "index.pictures",
-       .unit = "images",
-       .doc = "Images that the dataset has.",
-       .value = [](Values s) { return number_of(s.row_index.pictures); },
-       .grows = false,
-       .adds = Adds::kMost},
-      {.name = "index.entries",
-       .unit = "images",
-       .doc = "Of these, images with an entry in the row index.",
-       .value = [](Values s) { return number_of(s.row_index.entries); },
-       .grows = false,
-       .adds = Adds::kMost},
-      {.name = "index.used",
-       .unit = "images",
-       .doc = "Images that were read by their entry.",
-       .value = [](Values s) { return number_of(s.row_index.used); }},
-      {.name = "index.stale",
-       .unit = "images",
-       .doc = "Images whose entry was of other bytes.",
-       .value = [](Values s) { return number_of(s.row_index.stale); }},
-      {.name = "index.learned",
-       .unit = "images",
-       .doc = "Images that got an entry.",
-       .value = [](Values s) { return number_of(s.row_index.learned); }},
-  };
-}
+    {"threads", "threads", "Threads of the loader.", value_of<&S::threads>, Tells::kNow, Adds::kSum,
+     "threads"},
+    {"memory_limit", "bytes", "Memory that the engine may hold.", value_of<&S::memory_limit>,
+     Tells::kNow, Adds::kSum, "memory_limit_bytes"},
+    {"memory_used", "bytes", "Memory that the engine holds.", value_of<&S::memory_used>,
+     Tells::kNow, Adds::kSum, "memory_bytes"},
+    {"memory_peak", "bytes", "The most that it held.", value_of<&S::memory_peak>, Tells::kNow},
+    {"memory_wait_seconds", "seconds",
+     "Time that records waited for memory within the limit, all threads together.",
+     value_of<&S::memory_wait_seconds>},
+    {"resident_bytes", "bytes", "Of memory_used, for records that stay.",
+     value_of<&S::resident_bytes>, Tells::kNow},
+    {"decoded", "images",
+     "With decode= on a device: images by where they were decoded, or why not there.", decoded},
 
-// Loaders of a process that read the same records share these.
-std::vector<LoaderCounter> cache_counters() {
-  return {
-      {.name = "cache.records",
-       .unit = "records",
-       .doc = "Records in the cache (cache=).",
-       .value = [](Values s) { return number_of(s.cache.records); },
-       .grows = false},
-      {.name = "cache.bytes",
-       .unit = "bytes",
-       .doc = "Memory that they take.",
-       .value = [](Values s) { return number_of(s.cache.bytes); },
-       .grows = false},
-      {.name = "cache.limit",
-       .unit = "bytes",
-       .doc = "Memory that they may take.",
-       .value = [](Values s) { return number_of(s.cache.limit); },
-       .grows = false},
-      {.name = "cache.hits",
-       .unit = "records",
-       .doc = "Records that were taken from the cache.",
-       .value = [](Values s) { return number_of(s.cache.hits); }},
-      {.name = "cache.misses",
-       .unit = "records",
-       .doc = "Records that were not in it.",
-       .value = [](Values s) { return number_of(s.cache.misses); }},
-      {.name = "cache.read_bytes",
-       .unit = "bytes",
-       .doc = "Bytes that were read for it.",
-       .value = [](Values s) { return number_of(s.cache.read_bytes); }},
-  };
-}
+    // The row index.
+    {"index.file", "", "The row index in use, or the folder of several.",
+     value_of<&S::row_index, &RowIndexStats::file>, Tells::kNow},
+    {"index.note", "", "Why no row index is used, or none for a part of the records.",
+     value_of<&S::row_index, &RowIndexStats::note>, Tells::kNow},
+    {"index.grows", "", "Whether it is extended while batches are made.",
+     value_of<&S::row_index, &RowIndexStats::learns>, Tells::kNow},
+    {"index.pictures", "images", "Images that the dataset has.",
+     value_of<&S::row_index, &RowIndexStats::pictures>, Tells::kNow, Adds::kMost},
+    {"index.entries", "images", "Of these, images with an entry in the row index.",
+     value_of<&S::row_index, &RowIndexStats::entries>, Tells::kNow, Adds::kMost},
+    {"index.used", "images", "Images that were read by their entry.",
+     value_of<&S::row_index, &RowIndexStats::used>},
+    {"index.stale", "images", "Images whose entry was of other bytes.",
+     value_of<&S::row_index, &RowIndexStats::stale>},
+    {"index.learned", "images", "Images that got an entry.",
+     value_of<&S::row_index, &RowIndexStats::learned>},
 
-std::vector<LoaderCounter> all_counters() {
-  std::vector<LoaderCounter> all = delivered_counters();
-  for (const auto& part :
-       {time_counters(), memory_counters(), index_counters(), cache_counters()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
-}
+    // The cache, which loaders of a process share that read the same records.
+    {"cache.records", "records", "Records in the cache (cache=).",
+     value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow},
+    {"cache.bytes", "bytes", "Memory that they take.",
+     value_of<&S::cache, &RecordCache::Counts::bytes>, Tells::kNow},
+    {"cache.limit", "bytes", "Memory that they may take.",
+     value_of<&S::cache, &RecordCache::Counts::limit>, Tells::kNow},
+    {"cache.hits", "records", "Records that were taken from the cache.",
+     value_of<&S::cache, &RecordCache::Counts::hits>},
+    {"cache.misses", "records", "Records that were not in it.",
+     value_of<&S::cache, &RecordCache::Counts::misses>},
+    {"cache.read_bytes", "bytes", "Bytes that were read for it.",
+     value_of<&S::cache, &RecordCache::Counts::read_bytes>},
+};
 
 }  // namespace
 
-std::span<const LoaderCounter> loader_counters() {
-  static const auto* counters = new std::vector<LoaderCounter>(all_counters());
-  return *counters;
-}
+std::span<const Counter<LoaderStats>> loader_counters() { return kLoaderCounters; }
 
 }  // namespace headrace
