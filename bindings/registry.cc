@@ -164,8 +164,8 @@ nb::object object_from_param(const ParamValue& value) {
           for (const Branch& branch : held)
             out.append(nb::make_tuple(branch.name, branch.transforms));
           return out;
-        } else if constexpr (std::is_same_v<T, SourcePtr>) {
-          return nb::cast(SourceHandle{held});
+        } else if constexpr (std::is_same_v<T, ParamObjectPtr>) {
+          return nb::cast(SourceHandle{source_from(held)});
         } else {
           return nb::cast(held);
         }
@@ -180,7 +180,8 @@ ParamValue param_from_object(nb::handle object) {
   if (PyLong_Check(object.ptr())) return nb::cast<int64_t>(object);
   if (PyFloat_Check(object.ptr())) return nb::cast<double>(object);
   if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
-  if (nb::isinstance<SourceHandle>(object)) return nb::cast<SourceHandle&>(object).source;
+  if (nb::isinstance<SourceHandle>(object))
+    return ParamObjectPtr(nb::cast<SourceHandle&>(object).source);
   return param_from_list(object);
 }
 

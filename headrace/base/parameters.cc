@@ -121,7 +121,7 @@ class Check {
         if (is_empty_list(given)) return std::vector<std::string>{};
         return as_is<std::vector<std::string>>(given);
       case ParamType::kSource:
-        return as_is<std::shared_ptr<const Source>>(given);
+        return as_is<ParamObjectPtr>(given);
     }
     wrong_type(given);
   }
@@ -223,7 +223,7 @@ class Check {
   void check_range(std::monostate) const {}
   void check_range(bool) const {}
   void check_range(DType) const {}
-  void check_range(const std::shared_ptr<const Source>&) const {}
+  void check_range(const ParamObjectPtr&) const {}
 
   void check_count(size_t count, const std::string& got) const {
     const size_t low = static_cast<size_t>(param_.min_count);
@@ -265,7 +265,7 @@ ParamValue::ParamValue(std::vector<int64_t> value) : ParamVariant(std::move(valu
 ParamValue::ParamValue(std::vector<double> value) : ParamVariant(std::move(value)) {}
 ParamValue::ParamValue(std::vector<Branch> value) : ParamVariant(std::move(value)) {}
 ParamValue::ParamValue(std::vector<std::string> value) : ParamVariant(std::move(value)) {}
-ParamValue::ParamValue(std::shared_ptr<const Source> value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(ParamObjectPtr value) : ParamVariant(std::move(value)) {}
 ParamValue::ParamValue(const ParamValue& other) = default;
 ParamValue::ParamValue(ParamValue&& other) noexcept = default;
 ParamValue& ParamValue::operator=(const ParamValue& other) = default;
@@ -283,7 +283,9 @@ std::string text_of(const ParamValue& value) {
     std::string operator()(const std::vector<int64_t>& list) const { return show_list(list); }
     std::string operator()(const std::vector<double>& list) const { return show_list(list); }
     std::string operator()(const std::vector<std::string>& list) const { return show_list(list); }
-    std::string operator()(const std::shared_ptr<const Source>&) const { return "a source"; }
+    std::string operator()(const ParamObjectPtr& object) const {
+      return std::string(object->noun());
+    }
     std::string operator()(const std::vector<Branch>& list) const {
       size_t count = 0;
       for (const Branch& branch : list) count += branch.transforms.size();
@@ -347,9 +349,9 @@ const std::vector<std::string>& Arguments::texts(std::string_view name) const {
   return std::get<std::vector<std::string>>(value(name));
 }
 
-const std::shared_ptr<const Source>& Arguments::source(std::string_view name) const {
-  static const std::shared_ptr<const Source> kNone;
-  return is_none(name) ? kNone : std::get<std::shared_ptr<const Source>>(value(name));
+const ParamObjectPtr& Arguments::object(std::string_view name) const {
+  static const ParamObjectPtr kNone;
+  return is_none(name) ? kNone : std::get<ParamObjectPtr>(value(name));
 }
 
 std::string_view nearest_name(std::string_view name,

@@ -14,11 +14,10 @@
 
 #include "headrace/base/dtype.h"
 #include "headrace/base/error.h"
+#include "headrace/base/param_object.h"
 
 namespace headrace {
 
-class PythonFunction;  // a step written in Python (sources/python_function.h)
-class Source;          // records by number (sources/source.h)
 struct Spec;
 
 // One named branch of transforms (Fork), the nested list of a RandomApply, or one of those of a
@@ -28,11 +27,10 @@ struct Branch {
   std::vector<Spec> transforms;
 };
 
-using ParamVariant =
-    std::variant<std::monostate,  // None
-                 bool, int64_t, double, std::string, DType, std::vector<int64_t>,
-                 std::vector<double>, std::vector<Branch>, std::vector<std::string>,
-                 std::shared_ptr<const Source>>;  // shared: as a SourcePtr is
+using ParamVariant = std::variant<std::monostate,  // None
+                                  bool, int64_t, double, std::string, DType, std::vector<int64_t>,
+                                  std::vector<double>, std::vector<Branch>,
+                                  std::vector<std::string>, ParamObjectPtr>;
 
 // A value of a parameter. Its members stand in parameters.cc: most files see tables of parameters,
 // and compiling a variant's copies in each of them would take a third of the build.
@@ -49,7 +47,7 @@ class ParamValue : public ParamVariant {
   ParamValue(std::vector<double> value);
   ParamValue(std::vector<Branch> value);
   ParamValue(std::vector<std::string> value);
-  ParamValue(std::shared_ptr<const Source> value);
+  ParamValue(ParamObjectPtr value);
   ParamValue(const ParamValue& other);
   ParamValue(ParamValue&& other) noexcept;
   ParamValue& operator=(const ParamValue& other);
@@ -65,7 +63,7 @@ struct Spec {
   std::map<std::string, ParamValue> arguments = {};
   std::vector<std::string> fields = {};  // `fields=`; empty: every field that it understands
   // shared: Python's object outlives every plan of it.
-  std::shared_ptr<PythonFunction> function = {};
+  std::shared_ptr<ParamObject> function = {};  // instead of a name
 };
 
 enum class ParamType {
@@ -126,7 +124,7 @@ class Arguments {
   const std::vector<double>& numbers(std::string_view name) const;
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
-  const std::shared_ptr<const Source>& source(std::string_view name) const;  // null where None
+  const ParamObjectPtr& object(std::string_view name) const;  // null where None
   // Of whatever type it is declared to be.
   const ParamValue& value(std::string_view name) const;
 

@@ -125,8 +125,8 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
 void add_python(PlanDraft& draft, const Spec& spec) {
   Step step;
   step.kind = Step::Kind::kPython;
-  step.function = spec.function;
-  const std::string name = spec.function->name();
+  step.function = std::dynamic_pointer_cast<PythonFunction>(spec.function);
+  const std::string name = step.function->name();
   step.key = draft.next_key(name);
   if (!spec.fields.empty()) {
     raise(kBadStep, "[" + name + "] takes no fields=", "its argument names are its fields");
@@ -134,8 +134,8 @@ void add_python(PlanDraft& draft, const Spec& spec) {
   std::string inputs;
   std::vector<Field> seen;
   for (const int field : draft.values_in_sight()) seen.push_back(draft.as_field(field));
-  for (const std::string& input : spec.function->chosen(seen)) {
-    const int field = argument_named(draft, input, *spec.function);
+  for (const std::string& input : step.function->chosen(seen)) {
+    const int field = argument_named(draft, input, *step.function);
     if (std::ranges::count(step.fields, field)) {
       raise(kBadStep, "[" + name + "] names the field \"" + draft.states[field].name + "\" twice");
     }

@@ -13,6 +13,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
+#include "headrace/base/param_object.h"
 #include "headrace/base/random.h"
 #include "headrace/base/tensor.h"
 #include "headrace/image/deferred_picture.h"
@@ -49,9 +50,9 @@ enum class PythonGeometry : uint8_t {
   kAlone,    // whatever it does, the user has said that other fields stay as they are
 };
 
-class PythonFunction {
+class PythonFunction : public ParamObject {
  public:
-  virtual ~PythonFunction() = default;
+  std::string_view noun() const override { return "a function"; }
   virtual std::string name() const = 0;
   // Fields that it takes, by its argument names ("rng" excepted).
   virtual std::vector<std::string> inputs() const = 0;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/param_object.h"
 #include "headrace/sources/schema.h"
 #include "headrace/storage/storage.h"
 
@@ -35,12 +36,12 @@ struct Origin {
   size_t field;   // number in its schema
 };
 
-class Source {
+class Source : public ParamObject {
  public:
+  std::string_view noun() const override { return "a source"; }
   Source() = default;
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
-  virtual ~Source() = default;
 
   virtual int64_t size() const = 0;
   virtual const Schema& schema() const = 0;
@@ -132,6 +133,11 @@ inline void add_origins(const Source& source, std::vector<const Source*>& out) {
 
 // shared: loaders, views (subset) and Python's object hold the same source.
 using SourcePtr = std::shared_ptr<const Source>;
+
+// The source that a parameter holds; null where it is None.
+inline SourcePtr source_from(const ParamObjectPtr& object) {
+  return std::dynamic_pointer_cast<const Source>(object);
+}
 
 // Called now and then with (done, total or -1) while a long operation runs; may throw to cancel.
 using Progress = std::function<void(int64_t, int64_t)>;

@@ -43,7 +43,7 @@ struct ExactText {
     return out + "]";
   }
   std::string operator()(const Branch&) const { return {}; }  // of operators alone, as sources are
-  std::string operator()(const std::shared_ptr<const Source>&) const { return {}; }
+  std::string operator()(const ParamObjectPtr&) const { return {}; }
 };
 
 std::string exact_text(const ParamValue& value) {

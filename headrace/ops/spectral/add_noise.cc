@@ -250,7 +250,7 @@ const OpRecord kAddNoise{
       const NoiseSettings settings{snr.front(), snr.back(), arguments.flag("repeat"),
                                    arguments.flag("mono")};
       if (arguments.is_none("source")) return std::make_unique<AddNoiseOfRecord>(settings);
-      return std::make_unique<AddNoiseOfSource>(settings, arguments.source("source"));
+      return std::make_unique<AddNoiseOfSource>(settings, source_from(arguments.object("source")));
     }};
 const Register<OpRecord> registered_add_noise(kAddNoise);
 
