@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/test_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
 #include "headrace/codecs/image/jpeg/headers/header.h"
 #include "headrace/kernels/batch/launch.h"
 #include "headrace/kernels/batch/picture_batch.h"

@@ -153,6 +153,7 @@ TEST(PythonCrossingTest, PythonIsNotCalledAnyMoreOnceAStopIsSaid) {
   house.stop_ = true;
   EXPECT_TRUE(house.cross());
   EXPECT_EQ(house.calls(), std::vector<int64_t>{});
+  house.batches_.end();
   EXPECT_EQ(house.finish_all(), 2) << "they are settled without it";
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/test_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
 
 namespace headrace::jpeg_test {
 namespace {

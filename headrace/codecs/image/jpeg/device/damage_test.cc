@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/test_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
 #include "headrace/kernels/jpeg/idct.h"
 
 namespace headrace::jpeg_test {

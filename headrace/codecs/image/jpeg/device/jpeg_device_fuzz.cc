@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "headrace/codecs/image/jpeg/device/test_batch.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
 
 using namespace headrace;
 using jpeg_test::Bytes;

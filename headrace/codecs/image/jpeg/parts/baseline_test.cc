@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/codecs/image/jpeg/parts/parts.h"
-#include "headrace/codecs/image/jpeg/parts/test_files.h"
+#include "headrace/codecs/image/jpeg/parts/parts_test_files.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "headrace/codecs/image/jpeg/parts/test_files.h"
+#include "headrace/codecs/image/jpeg/parts/parts_test_files.h"
 
 namespace headrace {
 namespace {
