@@ -83,3 +83,25 @@ def test_the_loop_runs_on_the_view(root: Path) -> None:
         assert script.train_one_epoch(epoch, model, view, optimizer, mixup_fn) > 0
     assert view.mixup_enabled is False
     assert script.validate(model, evaluated) == 18
+
+
+@pytest.mark.parametrize("mixup", [{}, {"cutmix_alpha": 0.0}, {"prob": 0.5}], ids=str)
+def test_mixing_of_ours_gives_the_batches_of_timms_function(
+    root: Path, mixup: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.migrate import fast_mixup
+
+    def batches() -> list[Any]:
+        loader = script.loaders(root, mixup={**script.MIXUP, **mixup})[0]
+        return list(records_native(loader).torch())
+
+    called: list[int] = []
+    mix = fast_mixup._FastMixup._mix
+    monkeypatch.setattr(
+        fast_mixup._FastMixup, "_mix", lambda *given: called.append(1) or mix(*given)
+    )
+    ours = batches()
+    assert len(called) > len(ours)
+    monkeypatch.setattr(fast_mixup, "of", lambda *given: None)
+    for one, other in zip(ours, batches(), strict=True):
+        assert all(torch.equal(*pair) for pair in zip(one, other, strict=True))

@@ -11,7 +11,7 @@ import numpy as np
 from headrace.arguments import one_of
 from headrace.loader import Loader
 from headrace.migrate import collate as collates
-from headrace.migrate import padded
+from headrace.migrate import fast_mixup, padded
 from headrace.migrate.collated import Collated
 from headrace.migrate.generators import generators_in
 from headrace.migrate.known_dataset import REFUSED, Dataset
@@ -162,7 +162,8 @@ class Batching:
                 return
             raise self._refused(str(reason)) from None
         after = self._prefetched if self.how == "run" else None
-        loader.collated = Collated(self.function, samples, self._copies, after)
+        fast = None if self._copies else fast_mixup.of(self.function, samples, after)
+        loader.collated = fast or Collated(self.function, samples, self._copies, after)
         cost = self._cost(loader, dataset, steps) if check else ""
         copies = ", on copies of its records" if loader.collated.copies else ""
         if state := loader.collated.state:

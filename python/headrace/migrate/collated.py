@@ -65,10 +65,18 @@ class Collated:
         fields = Fields(layout, values, self.copies)
         with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63), self._generators):
             with fields.lent:  # which ends before anything else has the batch
-                batch = self.function(self.samples(fields))
-            if device is not None:
-                batch = moved(batch, device)
-            return batch if self._after is None else self._after(batch)
+                batch = self.called(self.samples(fields), device)
+            return self.finished(batch, device)
+
+    def called(self, samples: list[Any], device: Any) -> Any:
+        """The function's batch, which will be moved to ``device`` if that is one."""
+        return self.function(samples)
+
+    def finished(self, batch: Any, device: Any) -> Any:
+        """A batch of called()'s as it is delivered."""
+        if device is not None:
+            batch = moved(batch, device)
+        return batch if self._after is None else self._after(batch)
 
     def tried(self, layout: Layout, values: Mapping[str, Any]) -> float:
         """Its seconds of CPU time per record. Sets ``copies`` where it changes its samples, or

@@ -54,8 +54,18 @@ class Prefetched:
     def __call__(self, batch: Any) -> Any:
         """The same for a whole batch, as timm does it: (images, targets)."""
         images, targets = batch
-        images = self._normalized(images)
-        return (images if self._erasing is None else self._erasing(images)), targets
+        return self.erased(self._normalized(images)), targets
+
+    def erased(self, images: Any) -> Any:
+        """The last of it, on images that are normalized."""
+        return images if self._erasing is None else self._erasing(images)
+
+    def planes(self) -> list[tuple[Any, Any]] | None:
+        """Mean and deviation of each plane, as float32; None where it gives another dtype."""
+        if str(self._dtype) != "torch.float32":
+            return None
+        values = (each.flatten().to(self._dtype).numpy() for each in (self._mean, self._std))
+        return list(zip(*values, strict=True))
 
     def _normalized(self, images: Any) -> Any:
         import torch
@@ -63,7 +73,9 @@ class Prefetched:
         if not isinstance(images, torch.Tensor):
             images = torch.from_numpy(np.ascontiguousarray(pixels_from_value(images)))
         mean, std = (each.to(images.device, self._dtype) for each in (self._mean, self._std))
-        return images.to(self._dtype).sub(mean).div_(std)
+        numbers = images.to(self._dtype)
+        of_ours = numbers is not images and numbers.ndim == mean.ndim  # to write to, and as large
+        return (numbers.sub_(mean) if of_ours else numbers.sub(mean)).div_(std)
 
 
 def _listed(values: Any) -> str:
