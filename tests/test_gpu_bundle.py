@@ -35,8 +35,8 @@ echo "walk 1.000 1.600 ms"
 def bundled(folder: Path, status: int, test: str = TEST) -> Path:
     """A checkout as it comes to a bare machine, with a bundle of programs that do nothing."""
     checkout = folder / "checkout"
-    (checkout / "tools").mkdir(parents=True)
-    for name in ("dev", "tools/gpu.sh", "tools/tally.py"):
+    (checkout / "tools/requirements").mkdir(parents=True)
+    for name in ("dev", "tools/gpu.sh", "tools/tally.py", "tools/requirements/debian.txt"):
         shutil.copy(ROOT / name, checkout / name)
     there = folder / "there"
     for name, text in (

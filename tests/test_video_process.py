@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import videos
+from headrace.loader.iteration import live
 
 import headrace as hr
 from headrace import _core
@@ -35,6 +36,13 @@ while True:
     for batch in loader:
         print("batch", flush=True)
 """
+
+
+@pytest.fixture(autouse=True)
+def alone() -> None:
+    """No loader of another test shares the threads, each of which has a process of its own."""
+    for loader in list(live):
+        loader.close()
 
 
 @pytest.fixture
