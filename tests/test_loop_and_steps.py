@@ -129,6 +129,34 @@ print("end")
 """
 
 
+def test_numbers_of_a_step_that_runs_are_not_taken_for_the_loops(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(global_draws._turns, "are_used", True)
+    loader = threading.Event()  # for its lifetime
+    loop = global_draws.LoopTurn(loader)
+    for _ in range(2 * global_draws._LOOK):
+        loop.go_out(True)  # the last of them is looked at
+    assert loop._left
+    runs, go_on = threading.Event(), threading.Event()
+
+    def step() -> None:
+        with global_draws.seeded(5):
+            runs.set()
+            go_on.wait()
+
+    threads = [threading.Thread(target=step), threading.Thread(target=loop.come_in)]
+    threads[0].start()
+    runs.wait()
+    threads[1].start()
+    threads[1].join(0.05)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    loop.go_out(False)
+    assert not recwarn.list and not global_draws._turns.drawing
+
+
 def test_no_one_waits_for_ever_for_steps_that_wait_for_the_loop() -> None:
     done = run_code(WAITS)
     assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)

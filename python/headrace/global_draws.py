@@ -195,7 +195,8 @@ class LoopTurn:
         """It asks for a batch."""
         if self._left:
             own, left = _present(), self._left
-            drawn = [n for n in left if not own[n].equal(left[n], own[n].take())]
+            with _turns.condition:  # else they may be those of a step that runs
+                drawn = [n for n in left if not own[n].equal(left[n], own[n].take())]
             if not self._waited and not _turns.drawing.issuperset(drawn):
                 warn(_BOTH.format(" and ".join(drawn)))
             _turns.drawing.update(drawn)
