@@ -39,9 +39,9 @@ def of(function: Any, samples: Samples, after: Prefetched | None) -> Collated | 
 class _FastMixup(Collated):
     def __init__(self, function: Any, samples: Samples, prefetched: Prefetched | None) -> None:
         super().__init__(function, samples, after=prefetched)
-        planes = None if prefetched is None else prefetched.planes()
-        self._planes = planes  # mean and deviation of each, where float32 is asked for
-        self._erased = None if prefetched is None else prefetched.erased
+        self._prefetched = prefetched
+        # Mean and deviation of each, where float32 is asked for.
+        self._planes = None if prefetched is None else prefetched.planes()
 
     def called(self, samples: list[Any], device: Any) -> Any:
         import torch
@@ -64,9 +64,9 @@ class _FastMixup(Collated):
 
     def finished(self, batch: Any, device: Any) -> Any:
         images, targets = batch
-        if self._erased is None or str(images.dtype) == "torch.uint8":
+        if self._prefetched is None or str(images.dtype) == "torch.uint8":
             return super().finished(batch, device)
-        return self._erased(images), targets
+        return self._prefetched.erased(images), targets
 
     def _mix(self, images: list[Any], output: Any, home: Any) -> Any:
         """Each image with the one that is as far from the end as it is from the begin; returns its

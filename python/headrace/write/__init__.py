@@ -156,6 +156,23 @@ class AppendedFile:
         self.file.close()
 
 
+class AppendingWriter:
+    """A writer to one file that only grows; ``add`` is its container's."""
+
+    def __init__(self, path: str, state: Mapping[str, Any]) -> None:
+        self.records = state.get("records", 0)
+        self.file = AppendedFile(path, state.get("bytes", 0))
+
+    def journal(self) -> dict[str, Any]:
+        return {"bytes": self.file.sync()}
+
+    def close(self) -> None:
+        self.file.close()
+
+    def abandon(self) -> None:
+        self.file.abandon()
+
+
 def picture_suffix(data: bytes, kind: str = "image") -> str:
     """Of an encoded picture, sound or video, by its first bytes; "bin" where they are none's."""
     return _core.media_suffix(data[:64], kind) or "bin"

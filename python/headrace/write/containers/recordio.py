@@ -8,7 +8,14 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.write import AppendedFile, Schema, WriterRecord, check_pictures, picture_bytes
+from headrace.write import (
+    AppendedFile,
+    AppendingWriter,
+    Schema,
+    WriterRecord,
+    check_pictures,
+    picture_bytes,
+)
 
 _MAGIC = struct.pack("<I", 0xCED7230A)
 _MOST = (1 << 29) - 1
@@ -18,12 +25,11 @@ def _check(schema: Schema) -> None:
     check_pictures(schema, "RecordIO has a picture and a label a record")
 
 
-class RecordIOWriter:
+class RecordIOWriter(AppendingWriter):
     """Parts begin at multiples of four with a magic number, which their bytes may not contain."""
 
     def __init__(self, path: str, state: Mapping[str, Any]) -> None:
-        self.records = state.get("records", 0)
-        self.file = AppendedFile(path, state.get("bytes", 0))
+        super().__init__(path, state)
         index = os.path.splitext(path)[0] + ".idx"
         self.index = AppendedFile(index, state.get("index_bytes", 0))
 
@@ -41,14 +47,14 @@ class RecordIOWriter:
         self.index.write(f"{number}\t{begin}\n".encode())
 
     def journal(self) -> dict[str, Any]:
-        return {"bytes": self.file.sync(), "index_bytes": self.index.sync()}
+        return {**super().journal(), "index_bytes": self.index.sync()}
 
     def close(self) -> None:
-        self.file.close()
+        super().close()
         self.index.close()
 
     def abandon(self) -> None:
-        self.file.abandon()
+        super().abandon()
         self.index.abandon()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.sources import Source
-from headrace.write import AppendedFile, Schema, WriterRecord, picture_bytes, picture_suffix
+from headrace.write import AppendingWriter, Schema, WriterRecord, picture_bytes, picture_suffix
 
 
 def extension(field: _core.Field) -> str:
@@ -47,12 +47,11 @@ def _suffixes(field: _core.Field) -> list[str]:
     return [suffix[1:] for codec in formats.values() for suffix in codec["suffixes"]]
 
 
-class TarWriter:
+class TarWriter(AppendingWriter):
     """Members of one record stand together; blocks as POSIX.1-2001 (pax) has them."""
 
     def __init__(self, path: str, schema: Schema, state: Mapping[str, Any]) -> None:
-        self.records = state.get("records", 0)
-        self.file = AppendedFile(path, state.get("bytes", 0))
+        super().__init__(path, state)
         self.fields = [(field, extension(field)) for field in schema]
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
@@ -70,16 +69,10 @@ class TarWriter:
             header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
             self.file.write(header, data, bytes(-len(data) % tarfile.BLOCKSIZE))
 
-    def journal(self) -> dict[str, Any]:
-        return {"bytes": self.file.sync()}
-
     def close(self) -> None:
         end = 2 * tarfile.BLOCKSIZE
         self.file.write(bytes(end + -(self.file.size + end) % tarfile.RECORDSIZE))
-        self.file.close()
-
-    def abandon(self) -> None:
-        self.file.abandon()
+        super().close()
 
 
 def _member(field: _core.Field, value: Any) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.sources import Source
-from headrace.write import AppendedFile, Schema, WriterRecord, picture_bytes
+from headrace.write import AppendingWriter, Schema, WriterRecord, picture_bytes
 from headrace.write.protobuf import message, varint
 
 _NAMES = {"image": "image/encoded", "label": "image/class/label"}
@@ -29,7 +29,7 @@ def _arguments(source: Source) -> dict[str, Any]:
     return {"fields": [f"{f.name}={_NAMES.get(f.name, f.name)}" for f in source.schema]}
 
 
-class TFRecordWriter:
+class TFRecordWriter(AppendingWriter):
     """Length, its checksum, the Example, its checksum; checksums masked as TensorFlow's are."""
 
     def __init__(
@@ -38,8 +38,7 @@ class TFRecordWriter:
         schema: Schema,
         state: Mapping[str, Any],
     ) -> None:
-        self.records = state.get("records", 0)
-        self.file = AppendedFile(path, state.get("bytes", 0))
+        super().__init__(path, state)
         self.schema = list(schema)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
@@ -50,15 +49,6 @@ class TFRecordWriter:
         example = message(1, b"".join(features))
         length = struct.pack("<Q", len(example))
         self.file.write(length, _masked(length), example, _masked(example))
-
-    def journal(self) -> dict[str, Any]:
-        return {"bytes": self.file.sync()}
-
-    def close(self) -> None:
-        self.file.close()
-
-    def abandon(self) -> None:
-        self.file.abandon()
 
 
 def _masked(data: bytes) -> bytes:

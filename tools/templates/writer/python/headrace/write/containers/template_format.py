@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.write import AppendedFile, Schema, WriterRecord
+from headrace.write import AppendingWriter, Schema, WriterRecord
 
 
 def _check(schema: Schema) -> None:
@@ -14,24 +14,11 @@ def _check(schema: Schema) -> None:
         raise TypeError("it has labels alone")
 
 
-class TemplateWriter:
+class TemplateWriter(AppendingWriter):
     """One byte a label."""
-
-    def __init__(self, path: str, state: Mapping[str, Any]) -> None:
-        self.records = state.get("records", 0)
-        self.file = AppendedFile(path, state.get("bytes", 0))
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         self.file.write(bytes([values["label"]]))
-
-    def journal(self) -> dict[str, Any]:
-        return {"bytes": self.file.sync()}
-
-    def close(self) -> None:
-        self.file.close()
-
-    def abandon(self) -> None:
-        self.file.abandon()
 
 
 WRITER = WriterRecord(
