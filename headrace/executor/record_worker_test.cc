@@ -9,6 +9,7 @@
 
 #include "headrace/base/permutation.h"
 #include "headrace/executor/executor_test_ops.h"
+#include "headrace/executor/executor_test_worker.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/source_around.h"
@@ -17,19 +18,19 @@ namespace headrace::scopes_test {
 namespace {
 
 constexpr int64_t kRecords = 64, kBatch = 24;
-constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kMiB = LentWorker::kMiB;
 
-// A worker with all that it is lent.
-class Workplace final : public PythonCalls {
+// A worker and its batches.
+class Workplace {
  public:
   Workplace(const SourcePtr& source, const Pipeline& pipeline, OnError on_error = OnError::kRaise,
             const PlanOptions& options = {})
-      : task_{.source = source,
-              .plan = make_plan(source->schema(), pipeline, options),
-              .sampler = shuffled(source->size()),
-              .layout = BatchLayout(source->size(), kBatch, 0, 1, LastBatch::kKeep),
-              .seed = 3,
-              .on_error = on_error} {}
+      : lent_({.source = source,
+               .plan = make_plan(source->schema(), pipeline, options),
+               .sampler = shuffled(source->size()),
+               .layout = BatchLayout(source->size(), kBatch, 0, 1, LastBatch::kKeep),
+               .seed = 3,
+               .on_error = on_error}) {}
 
   headrace::Rows rows_of_batch(int64_t batch, bool streamed) const {
     const BatchRange range = task_.layout.range(batch);
@@ -66,25 +67,19 @@ class Workplace final : public PythonCalls {
   RowsReport fill(headrace::Rows rows, BatchBuilder& to) {
     return worker_.fill(rows, to, renderer_);
   }
-  void call(int step, std::span<PythonCall* const> calls) override {
-    task_.plan->steps()[size_t(step)].function->call(calls);
-  }
   void expect_nothing_lent() {
     reads_.stop();
     EXPECT_EQ(gate_.used(), 0u);
     EXPECT_EQ(reads_.held_bytes(), 0u);
   }
 
-  const RowTask task_;
-  const RecordOrder order_{task_};
-  const RecordBytes bytes_{*task_.plan};
-  MemoryGate gate_{8 * kMiB, kMiB};
-  ReadAhead reads_{task_.source, task_.plan->wanted(), kMiB};
-  KeptPartners kept_{kMiB};
-  std::atomic<uint64_t> freed_{0};
-  std::atomic<bool> stop_{false};
-  const RecordWorker worker_{
-      task_, order_, bytes_, {kMiB, kMiB}, {gate_, reads_, kept_, *this, freed_, stop_}};
+  LentWorker lent_;
+  const RowTask& task_ = lent_.task;
+  const RecordOrder& order_ = lent_.order;
+  MemoryGate& gate_ = lent_.gate;
+  ReadAhead& reads_ = lent_.reads;
+  std::atomic<bool>& stop_ = lent_.stop;
+  const RecordWorker& worker_ = lent_.worker;
   Renderer renderer_;
   std::map<Stands, int> turns_;
 
@@ -94,7 +89,7 @@ class Workplace final : public PythonCalls {
     for (InFlight& flight : run.flight) {
       if (flight.at_python()) by_step[flight.step].push_back(&*flight.call);
     }
-    for (auto& [step, calls] : by_step) call(step, calls);
+    for (auto& [step, calls] : by_step) lent_.call(step, calls);
   }
 };
 

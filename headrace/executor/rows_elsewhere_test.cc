@@ -9,59 +9,47 @@
 #include <cstring>
 
 #include "headrace/executor/executor_test_ops.h"
-#include "headrace/executor/memory/slots.h"
-#include "headrace/executor/record_worker.h"
+#include "headrace/executor/executor_test_worker.h"
 
 namespace headrace::scopes_test {
 namespace {
 
 constexpr int64_t kRecords = 96, kBatch = 32, kEpoch = 3;
-constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kMiB = LentWorker::kMiB;
 
 // All that a process needs to make rows, made of what can be said in words: the source, the steps,
 // the seed.
-class Elsewhere final : public PythonCalls {
+class Elsewhere {
  public:
-  explicit Elsewhere(const Pipeline& pipeline)
-      : source_(std::make_shared<Numbers>(kRecords)),
-        task_{.source = source_,
-              .plan = make_plan(source_->schema(), pipeline, PlanOptions()),
-              .sampler = shuffled(kRecords),
-              .layout = BatchLayout(kRecords, kBatch, 0, 1, LastBatch::kKeep),
-              .seed = 11} {}
+  explicit Elsewhere(const Pipeline& pipeline) : here_(task_for(pipeline)) {}
 
-  void call(int step, std::span<PythonCall* const> calls) override {
-    task_.plan->steps()[size_t(step)].function->call(calls);
-  }
   // Rows [first, first + count) of a batch, in the memory of its outputs. False where one failed.
   bool fill(int64_t batch, int first, int count, const BatchBuilder::Memory& memory) {
-    BatchBuilder builder(*task_.plan, *source_, kEpoch, batch, task_.layout.range(batch), kRecords,
-                         memory, {});
+    const RowTask& task = here_.task;
+    const BatchRange range = task.layout.range(batch);
+    BatchBuilder builder(*task.plan, *task.source, kEpoch, batch, range, kRecords, memory, {});
     Renderer renderer;
-    worker_.prepare(renderer);
-    const RowsReport report = worker_.fill({.epoch = kEpoch,
-                                            .batch = batch,
-                                            .position = task_.layout.range(batch).begin,
-                                            .first = first,
-                                            .count = count},
-                                           builder, renderer);
+    here_.worker.prepare(renderer);
+    const RowsReport report = here_.worker.fill(
+        {.epoch = kEpoch, .batch = batch, .position = range.begin, .first = first, .count = count},
+        builder, renderer);
     return report.settled == count && report.failures.empty();
   }
-  size_t outputs() const { return task_.plan->outputs().size(); }
-  size_t row_bytes(size_t output) const { return task_.plan->outputs()[output].bytes_per_record; }
+  size_t outputs() const { return here_.task.plan->outputs().size(); }
+  size_t row_bytes(size_t output) const {
+    return here_.task.plan->outputs()[output].bytes_per_record;
+  }
 
  private:
-  const SourcePtr source_;
-  const RowTask task_;
-  const RecordOrder order_{task_};
-  const RecordBytes bytes_{*task_.plan};
-  MemoryGate gate_{8 * kMiB, kMiB};
-  ReadAhead reads_{source_, task_.plan->wanted(), kMiB};
-  KeptPartners kept_{kMiB};
-  std::atomic<uint64_t> freed_{0};
-  const std::atomic<bool> stop_{false};
-  const RecordWorker worker_{
-      task_, order_, bytes_, {kMiB, kMiB}, {gate_, reads_, kept_, *this, freed_, stop_}};
+  static RowTask task_for(const Pipeline& pipeline) {
+    const SourcePtr source = std::make_shared<Numbers>(kRecords);
+    return {.source = source,
+            .plan = make_plan(source->schema(), pipeline, PlanOptions()),
+            .sampler = shuffled(kRecords),
+            .layout = BatchLayout(kRecords, kBatch, 0, 1, LastBatch::kKeep),
+            .seed = 11};
+  }
+  LentWorker here_;
 };
 
 // Pages that several processes write to, by output.
