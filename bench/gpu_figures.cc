@@ -273,7 +273,6 @@ void time_kernels(Flight& flight) {
   };
   // In the order of for_each_kernel().
   constexpr Step kSteps[] = {{"flags", 0},
-                             {"zeros", 17e3},
                              {"tables", 29e3},
                              {"walk", 0},
                              {"DC sums", 10e3},

@@ -5,7 +5,7 @@
     python tools/device_costs.py build/release            # compare with tools/device_costs.json
     python tools/device_costs.py build/release --write    # after a change of a kernel
     python tools/device_costs.py build/release --photos FOLDER   # one sample of other pictures
-    python tools/device_costs.py build/release --every 16   # with a finer row index
+    python tools/device_costs.py build/release --every-bits 8192   # with a finer row index
 
 For each kernel and architecture: registers, shared memory, stack and local memory, instructions,
 and of the largest innermost loop its instructions, by class, the sum of the stall cycles that the
@@ -38,7 +38,7 @@ TOLERANCE = 0.03
 ARCHITECTURE = "sm_90"  # of the sample
 COMPARED = ("registers", "shared", "instructions", "loop", "stalls", "waits")
 # Whatever compiler and architecture: kernel -> number -> limit.
-LIMITS = {"walk_pictures": {"loop": 69, "stalls": 180}}
+LIMITS = {"walk_groups": {"loop": 69, "stalls": 180}}
 MOST_INSTRUCTIONS = 900_000  # of a warp, for all of a sample
 
 Kernels = dict[str, dict[str, dict[str, int]]]  # architecture -> kernel -> numbers
@@ -238,15 +238,14 @@ def sample_costs(
         return (kernel["instructions"] - kernel["loop"]) * warps + kernel["loop"] * rounds
 
     warps = counts["walk_warps"]
-    walk = cost("walk_pictures", warps, counts["walk_steps"])
+    walk = cost("walk_groups", warps, counts["walk_steps"])
+    (zeros,) = (loop for loop in loops_of(codes["walk_groups"]) if loop.has("STG.E.128"))
+    walk += len(zeros.own) * counts["clear_rounds"]
     tables = kernels["MakeTables"]
     made = (
         tables["instructions"] * counts["table_warps"] + tables["loop"] * (counts["table_levels"])
     )
-    sums = kernels["SumDc"]  # at most: what is once a stretch counts for each of its MCUs
-    dc = sums["instructions"] * (counts["dc_mcus"] + counts["dc_warps"]) + (
-        sums["loop"] * counts["dc_blocks"]
-    )
+    dc = cost("SumDc", counts["dc_warps"], counts["dc_rounds"])
     transform = cost("TransformBlocks", counts["transform_warps"], counts["transform_warps"])
     plain, doubled = "ColorPixels<ColorKind 0>", "ColorPixels<ColorKind 1>"
     color = sum(
@@ -256,10 +255,8 @@ def sample_costs(
             (doubled, counts["color_warps_doubled"]),
         )
     )
-    clear = kernels["ClearWords"]["loop"] * counts["clear_warps"]
     parts = {
         "tables": made,
-        "clear": clear,
         "walk": walk,
         "dc": dc,
         "transform": transform,
@@ -267,7 +264,8 @@ def sample_costs(
     }
     decoded = sum(parts.values())
     resized = resize_costs(codes, counts)
-    told = ("symbols", "walk_steps", "longest_walk", "upload_bytes", "scratch_bytes")
+    told = ("symbols", "walk_steps", "longest_walk", "usual_chain", "long_chain", "stretches")
+    told += ("walk_groups", "upload_bytes", "scratch_bytes")
     told += ("file_bytes", "inner_entries", "resize_upload_bytes")
     return {
         "warp_instructions": {
@@ -333,6 +331,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="make these the numbers of the file")
     parser.add_argument("--photos", type=Path, help="count on the JPEG files of this folder")
     parser.add_argument("--every", type=int, help="count as with an index entry every so many MCUs")
+    parser.add_argument("--every-bits", type=int, help="the same, every so many bits")
     arguments = parser.parse_args()
     program = cuobjdump()
     if program is None:
@@ -354,6 +353,8 @@ def main() -> int:
     counter = arguments.build / "lockstep_counts"
     if counter.exists():
         options = ["--every", str(arguments.every)] if arguments.every else []
+        if arguments.every_bits:
+            options += ["--every-bits", str(arguments.every_bits)]
         if arguments.photos:
             options.append(str(arguments.photos))
         counts = json.loads(output_of(str(counter), *options))
@@ -361,7 +362,7 @@ def main() -> int:
     tell(now)
 
     known = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    other = arguments.photos is not None or arguments.every is not None
+    other = bool(arguments.photos or arguments.every or arguments.every_bits)
     wrong = [] if other else beyond_limits(now)
     if arguments.write and not other:
         known = {release: now}

@@ -4,8 +4,8 @@
 // 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
 // tools/device_costs.py multiplies it by the instructions of the loops.
 //
-//     lockstep_counts [--every MCUS] [FOLDER]   # as if the row index had an entry every so many
-//     MCUs
+//     lockstep_counts [--every MCUS] [--every-bits BITS] [FOLDER]   # as if the row index had an
+//     entry every so many MCUs or bits
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,9 +35,11 @@ constexpr int kLanes = 32, kSize = 224, kChannels = 3;
 struct Counts {
   int64_t pictures = 0, taken = 0, symbols = 0;
   int64_t table_warps = 0, table_levels = 0;
-  int64_t clear_warps = 0;
-  int64_t walk_warps = 0, walk_steps = 0, longest_walk = 0;
-  int64_t dc_warps = 0, dc_mcus = 0, dc_blocks = 0;
+  int64_t clear_rounds = 0;
+  // A stretch a lane: a chain is that of a block, which has a group of them.
+  int64_t stretches = 0, walk_groups = 0, walk_warps = 0, walk_steps = 0, longest_walk = 0;
+  std::vector<int64_t> block_chains;
+  int64_t dc_warps = 0, dc_rounds = 0;
   int64_t transform_warps = 0, color_warps_plain = 0, color_warps_doubled = 0;
   int64_t upload = 0, scratch = 0, out = 0;
   int64_t resize_upload = 0, weight_warps = 0, weight_taps = 0;
@@ -66,9 +68,15 @@ struct Stretch {
   int64_t steps = 0, mcus = 0;
 };
 
-// As the index has them; or those of `every` MCUs that do not end left of the window, the longest
+// Between two entries of a row: so many MCUs, or the first after so many bits. 0: no such entries.
+struct Spacing {
+  int64_t mcus = 0, bits = 0;
+  bool any() const { return mcus > 0 || bits > 0; }
+};
+
+// As the index has them; or those of a finer one that do not end left of the window, the longest
 // first.
-std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device, int every) {
+std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device, Spacing every) {
   const DeviceJpegMemory& at = device.memory();
   const DevicePicture& picture = device.batch().picture(0);
   int64_t left_of = INT64_MAX;
@@ -82,40 +90,52 @@ std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device, int ever
                                  nowhere.data());
     const int64_t mcus = job.mcus;
     Stretch stretch;
+    uint32_t entry = walk.position();
     for (int64_t mcu = 0, next; mcu < mcus; mcu = next) {
       for (next = mcu; next == mcu; ++stretch.steps) {
         walk.step();
         next = mcus - (walk.left() + picture.blocks - 1) / picture.blocks;
       }
       ++stretch.mcus;
-      const bool ends = next == mcus || (every > 0 && next % every == 0);
+      const bool ends = next == mcus || (every.mcus > 0 && next % every.mcus == 0) ||
+                        (every.bits > 0 && walk.position() - entry >= every.bits);
       if (!ends) continue;
-      if (every == 0 || next > left_of) out.push_back(stretch);
+      if (!every.any() || next > left_of) out.push_back(stretch);
       stretch = {};
+      entry = walk.position();
     }
   }
-  if (every > 0) {
+  if (every.any()) {
     std::ranges::stable_sort(out, [](auto& a, auto& b) { return a.steps > b.steps; });
   }
   return out;
 }
 
-// The jobs of a picture, 32 a warp, step by step.
-void count_walk(const jpeg_test::DeviceBatch& device, int every, Counts& counts) {
+// The jobs of a picture, 32 a warp, step by step, and what SumDc does for them.
+void count_walk(const jpeg_test::DeviceBatch& device, Spacing every, Counts& counts) {
   const DevicePicture& picture = device.batch().picture(0);
   const std::vector<Stretch> jobs = stretches_of(device, every);
+  counts.stretches += int64_t(jobs.size());
   for (size_t first = 0; first < jobs.size(); first += kLanes) {
     int64_t most = 0, mcus = 0;
     for (size_t i = first; i < std::min(first + kLanes, jobs.size()); ++i) {
       counts.symbols += jobs[i].steps;
       most = std::max(most, jobs[i].steps);
       mcus = std::max(mcus, jobs[i].mcus);
+      counts.clear_rounds += (jobs[i].mcus * picture.blocks * 8 + kLanes - 1) / kLanes;
+    }
+    if (first % WalkGroup::kMost == 0) {
+      ++counts.walk_groups;
+      counts.block_chains.push_back(most);
     }
     ++counts.walk_warps;
     counts.walk_steps += most;
     counts.longest_walk = std::max(counts.longest_walk, most);
-    counts.dc_mcus += mcus;
-    counts.dc_blocks += mcus * picture.blocks;
+    for (int c = 0; c < picture.components; ++c) {
+      const int64_t values = mcus << (picture.plane[c].h_shift + picture.plane[c].v_shift);
+      ++counts.dc_warps;
+      counts.dc_rounds += (values + SumDc::kAtOnce - 1) / SumDc::kAtOnce;
+    }
   }
 }
 
@@ -192,7 +212,7 @@ void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
   counts.finish_fours += int64_t{kSize} * kChannels * ((kSize / 4 + kLanes - 1) / kLanes);
 }
 
-void count(const Bytes& bytes, const Window& window, bool flip, int every, Counts& counts) {
+void count(const Bytes& bytes, const Window& window, bool flip, Spacing every, Counts& counts) {
   jpeg_test::Decoder decoder;
   jpeg_test::DeviceBatch device;
   ++counts.pictures;
@@ -203,10 +223,7 @@ void count(const Bytes& bytes, const Window& window, bool flip, int every, Count
   const DevicePicture& picture = device.batch().picture(0);
   const DeviceJpegSizes& sizes = device.batch().sizes();
   for (int i = 0; i < 4; ++i) count_tables(device.memory().codes[picture.code[i]], counts);
-  counts.clear_warps += (sizes.blocks * 128 / 16 + kLanes - 1) / kLanes;
-  const int64_t warps_before = counts.walk_warps;
   count_walk(device, every, counts);
-  counts.dc_warps += counts.walk_warps - warps_before;
   counts.transform_warps += sizes.block_jobs;
   counts.color_warps_plain += sizes.pixel_jobs[size_t(ColorKind::kPlain)];
   counts.color_warps_doubled += sizes.pixel_jobs[size_t(ColorKind::kDoubled)];
@@ -219,11 +236,13 @@ void count(const Bytes& bytes, const Window& window, bool flip, int every, Count
 }  // namespace
 
 int main(int argc, char** argv) {
-  int every = 0;
+  Spacing every;
   std::string folder;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
-      every = std::atoi(argv[++i]);
+      every.mcus = std::atoi(argv[++i]);
+    } else if (std::strcmp(argv[i], "--every-bits") == 0 && i + 1 < argc) {
+      every.bits = std::atoi(argv[++i]);
     } else {
       folder = argv[i];
     }
@@ -240,7 +259,9 @@ int main(int argc, char** argv) {
       continue;
     }
     file_bytes += int64_t(bytes.size());
-    if (every > 0) inner_entries += header.frame.mcus_high * ((header.frame.mcus_wide - 1) / every);
+    if (every.mcus > 0) {
+      inner_entries += header.frame.mcus_high * ((header.frame.mcus_wide - 1) / every.mcus);
+    }
     constexpr int kCrops = 4;
     for (int i = 0; i < kCrops; ++i) {
       count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2, every,
@@ -257,12 +278,13 @@ int main(int argc, char** argv) {
       {"symbols", counts.symbols},
       {"table_warps", counts.table_warps},
       {"table_levels", counts.table_levels},
-      {"clear_warps", counts.clear_warps},
+      {"clear_rounds", counts.clear_rounds},
+      {"stretches", counts.stretches},
+      {"walk_groups", counts.walk_groups},
       {"walk_warps", counts.walk_warps},
       {"walk_steps", counts.walk_steps},
       {"dc_warps", counts.dc_warps},
-      {"dc_mcus", counts.dc_mcus},
-      {"dc_blocks", counts.dc_blocks},
+      {"dc_rounds", counts.dc_rounds},
       {"transform_warps", counts.transform_warps},
       {"color_warps_plain", counts.color_warps_plain},
       {"color_warps_doubled", counts.color_warps_doubled},
@@ -284,5 +306,11 @@ int main(int argc, char** argv) {
       {"finish_rows", counts.finish_rows},
       {"finish_fours", counts.finish_fours}};
   for (const auto& [name, total] : means) std::printf(" \"%s\": %.1f,\n", name, double(total) / n);
+  std::ranges::sort(counts.block_chains);
+  const auto chain = [&](double share) {
+    const auto& chains = counts.block_chains;
+    return chains.empty() ? 0L : long(chains[size_t(share * double(chains.size() - 1))]);
+  };
+  std::printf(" \"usual_chain\": %ld, \"long_chain\": %ld,\n", chain(0.5), chain(0.95));
   std::printf(" \"longest_walk\": %ld}\n", long(counts.longest_walk));
 }

@@ -44,8 +44,9 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
 size_t told_of(const JpegDeviceDraft& draft, const ResizeTo& to, const ResizeWindow& window) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
-         draft.row_jobs.size() * 2 * sizeof(RowJob) + size_t(samples + pixels) * sizeof(PieceJob) +
-         3 * sizeof(ResampleJob) + 2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
+         draft.row_jobs.size() * (2 * sizeof(RowJob) + sizeof(WalkGroup)) +
+         size_t(samples + pixels) * sizeof(PieceJob) + 3 * sizeof(ResampleJob) +
+         2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
          size_t(draft.out_bytes() + to.strides.picture) / 128;
 }
 

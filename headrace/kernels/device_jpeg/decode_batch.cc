@@ -14,6 +14,7 @@ void take_upload(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJ
   sections.take(at.quantizations, bytes_of(sizes.quantizations, 64 * sizeof(int16_t)));
   sections.take(at.places, sizeof(WalkTables::place));
   sections.take(at.row_jobs, bytes_of(sizes.row_jobs, sizeof(RowJob)));
+  sections.take(at.walk_groups, bytes_of(sizes.walk_groups, sizeof(WalkGroup)));
   sections.take(at.block_jobs, bytes_of(sizes.block_jobs, sizeof(PieceJob)));
   for (size_t kind = 0; kind < kColorKinds; ++kind) {
     sections.take(at.pixel_jobs[kind], bytes_of(sizes.pixel_jobs[kind], sizeof(PieceJob)));

@@ -17,7 +17,7 @@ namespace headrace {
 
 // How much there is of what; all of it on the host's side.
 struct DeviceJpegSizes {
-  int64_t pictures = 0, row_jobs = 0, block_jobs = 0;
+  int64_t pictures = 0, row_jobs = 0, walk_groups = 0, block_jobs = 0;
   std::array<int64_t, kColorKinds> pixel_jobs{};
   int64_t codes = 0, quantizations = 0;
   int64_t stream_words = 0;
@@ -33,6 +33,7 @@ struct DeviceJpegMemory {
   const int16_t* quantizations = nullptr;  // tables of 64, aligned to 16 bytes
   const uint8_t* places = nullptr;         // WalkTables::place
   const RowJob* row_jobs = nullptr;
+  const WalkGroup* walk_groups = nullptr;
   const PieceJob* block_jobs = nullptr;
   std::array<const PieceJob*, kColorKinds> pixel_jobs{};
   const uint32_t* streams = nullptr;
@@ -58,25 +59,25 @@ int64_t flag_bytes(const DeviceJpegSizes& sizes);
 template <class Run>
 void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, Run&& run) {
   run(ClearWords{.memory = at.refused, .bytes = flag_bytes(sizes)});
-  run(ClearWords{.memory = at.coefficients, .bytes = sizes.blocks * 128});
   run(MakeTables{.pictures = at.pictures,
                  .codes = at.codes,
                  .places = at.places,
                  .tables = at.tables,
                  .count = sizes.pictures});
   run(WalkRows{.pictures = at.pictures,
+               .groups = at.walk_groups,
                .jobs = at.row_jobs,
                .tables = at.tables,
                .streams = at.streams,
                .coefficients = at.coefficients,
                .refused = at.refused,
-               .job_count = sizes.row_jobs,
-               .picture_count = sizes.pictures});
+               .group_count = sizes.walk_groups});
   run(SumDc{.pictures = at.pictures,
+            .groups = at.walk_groups,
             .jobs = at.row_jobs,
             .coefficients = at.coefficients,
             .refused = at.refused,
-            .count = sizes.row_jobs});
+            .group_count = sizes.walk_groups});
   run(TransformBlocks{.pictures = at.pictures,
                       .jobs = at.block_jobs,
                       .coefficients = at.coefficients,

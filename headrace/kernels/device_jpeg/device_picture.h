@@ -4,9 +4,9 @@
 // named by the kernels of this folder, which run in this order:
 //
 //   MakeTables       a thread an entry            codes -> tables of the walk
-//   ClearWords       a thread 16 bytes            no coefficient
+//   ClearWords       a thread 16 bytes            no picture is refused
 //   WalkRows         a thread a stretch of MCUs   bits -> coefficients, DC differences
-//   SumDc            a thread a stretch of MCUs   -> DC values
+//   SumDc            a thread a component of one  -> DC values
 //   TransformBlocks  a thread a block             -> samples
 //   ColorPixels      a thread eight pixels        -> rows of the window
 //
@@ -75,9 +75,9 @@ struct DevicePicture {
   int32_t code[4];   // numbers of its codes, in the order of WalkTables::entries
   uint32_t pattern;  // a bit for each block of an MCU, from the lowest: is it of the second set?
   int32_t blocks;    // of an MCU, 1 to 10
-  int32_t jobs, first_job;
   int32_t first_mcu_row, mcu_columns;  // that are walked
   int64_t first_block;                 // of its coefficients in the batch's
+  int64_t first_word;                  // of its bits in the batch's streams
   int32_t x, y, width, height;         // the window
   // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first
   // column, so that eight pixels of the picture make two aligned words; strides are multiples of 8.
@@ -88,15 +88,23 @@ struct DevicePicture {
   DevicePlane plane[3];
 };
 
-// A stretch of MCUs of one row: all that are walked, or those up to a restart marker.
+// A stretch of MCUs of one row: those up to its end, to the next entry of the row index or to a
+// restart marker. Bits are those of the picture's stream, the highest of a byte first.
 struct RowJob {
-  uint32_t picture;
-  uint32_t word, words;  // of the batch's streams: where its bytes lie, zeros behind included
-  uint32_t bit;          // of them, where it begins: 0 to 7
-  uint32_t least, most;  // the bits between which it has to end
-  uint32_t mcus;
+  // It begins at one bit, and has to end at another, or up to `slack` bits before that. Of the
+  // stream there are kWordsBehind words more after the one that holds bit `end`.
+  static constexpr uint32_t kWordsBehind = 3;
+  uint32_t begin, end, slack;
+  uint32_t first_block;  // of its coefficients in the picture's
+  uint16_t mcus;
   int16_t predictor[3];  // DC values before it
-  int64_t first_block;   // of its coefficients in the batch's
+};
+static_assert(sizeof(RowJob) == 24);
+
+// Stretches of one picture that are walked by one block of threads, which share its tables.
+struct WalkGroup {
+  static constexpr int kMost = 64;
+  uint32_t picture, first_job, jobs;  // numbers in the batch
 };
 
 // Up to 32 neighbours, a thread each: blocks of a component, or eights of pixels of a window,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DC differences -> DC values: sums along a stretch of MCUs, from the values before it.
+// DC differences -> DC values: sums along a component of a stretch of MCUs, from the value before
+// it. They lie 128 bytes apart, so a thread waits for memory, and asks for eight at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +11,62 @@
 namespace headrace {
 
 struct SumDc {
+  static constexpr int kComponents = 3, kAtOnce = 8;
+
   const DevicePicture* pictures = nullptr;
+  const WalkGroup* groups = nullptr;
   const RowJob* jobs = nullptr;
   int16_t* coefficients = nullptr;
   uint8_t* refused = nullptr;  // a flag a picture: a value left 16 bits
-  int64_t count = 0;
+  int64_t group_count = 0;
 
-  HEADRACE_HD int64_t items() const { return count; }
+  HEADRACE_HD int64_t items() const { return group_count * kComponents * WalkGroup::kMost; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    const RowJob& job = jobs[item];
-    const DevicePicture& picture = pictures[job.picture];
-    int32_t before[3] = {job.predictor[0], job.predictor[1], job.predictor[2]};
-    int32_t blocks[3] = {0, 0, 0};
-    for (int c = 0; c < 3; ++c) {
-      const DevicePlane& plane = picture.plane[c];
-      if (c < picture.components) blocks[c] = 1 << (plane.h_shift + plane.v_shift);
+    const auto line = static_cast<uint32_t>(item / WalkGroup::kMost);
+    const WalkGroup& group = groups[line / kComponents];
+    const auto component = static_cast<int32_t>(line % kComponents);
+    const uint32_t number = static_cast<uint32_t>(item) % WalkGroup::kMost;
+    const DevicePicture& picture = pictures[group.picture];
+    if (number >= group.jobs || component >= picture.components) return;
+    const DevicePlane& plane = picture.plane[component];
+    const RowJob& job = jobs[group.first_job + number];
+    if (!sum(coefficients +
+                 (picture.first_block + job.first_block + plane.first_block) * int64_t{64},
+             plane.h_shift + plane.v_shift, picture.blocks, job.mcus, job.predictor[component])) {
+      words::raise(refused + group.picture);
     }
-    bool leaves = false;
-    int16_t* at = coefficients + job.first_block * 64;
+  }
+
+ private:
+  // 1 << shift neighbours of each MCU, whose blocks are so many. False: a value left 16 bits.
+  HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, int32_t mcus,
+                              int16_t before) {
+    constexpr uint32_t kBias = 1 << 15;  // biased, values of 16 bits are those below 1 << 16
+    // Whole MCUs at a time, which together are eight values or more.
+    int32_t place[kAtOnce];
+    HEADRACE_UNROLLED
+    for (int32_t i = 0; i < kAtOnce; ++i) {
+      place[i] = ((i >> shift) * mcu_blocks + (i & ((1 << shift) - 1))) * 64;
+    }
+    const int64_t step = int64_t{kAtOnce >> shift} * mcu_blocks * 64;
+    uint32_t value = static_cast<uint32_t>(before) + kBias, all = value;
     HEADRACE_ROLLED
-    for (uint32_t mcu = 0; mcu < job.mcus; ++mcu) {
-      for (int c = 0; c < 3; ++c) {
-        HEADRACE_ROLLED
-        for (int32_t i = 0; i < blocks[c]; ++i, at += 64) {
-          before[c] += *at;
-          leaves |= before[c] != static_cast<int16_t>(before[c]);
-          *at = static_cast<int16_t>(before[c]);
-        }
+    for (int32_t left = mcus << shift; left > 0; left -= kAtOnce, at += step) {
+      int16_t difference[kAtOnce];
+      HEADRACE_UNROLLED
+      for (int32_t i = 0; i < kAtOnce; ++i) {
+        difference[i] = 0;
+        if (i < left) difference[i] = at[place[i]];
+      }
+      HEADRACE_UNROLLED
+      for (int32_t i = 0; i < kAtOnce; ++i) {
+        value += static_cast<uint32_t>(difference[i]);
+        all |= value;
+        if (i < left) at[place[i]] = static_cast<int16_t>(value - kBias);
       }
     }
-    if (leaves) words::raise(refused + job.picture);
+    return all >> 16 == 0;
   }
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block a picture: its threads share the picture's tables, which lie in shared memory, and take
-// its rows in turn.
+// A block a group: its threads share the picture's tables, which lie in shared memory, and walk a
+// stretch each.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/device_jpeg/walk_rows.h"
 
 namespace headrace {
 namespace {
 
-constexpr int kWalkThreads = 64;
+constexpr int kWalkThreads = WalkGroup::kMost;
 
 class TablesInShared {
  public:
@@ -33,21 +33,34 @@ class TablesInShared {
   uint32_t begin_;
 };
 
+// A warp clears what its lanes walk, stretch by stretch.
+__device__ void clear_together(int16_t* blocks, uint32_t first, int32_t pieces) {
+  const auto own_lane = static_cast<int32_t>(threadIdx.x) % kWarp;
+  HEADRACE_ROLLED
+  for (int lane = 0; lane < kWarp; ++lane) {
+    WalkRows::clear(blocks, __shfl_sync(~0u, first, lane), __shfl_sync(~0u, pieces, lane), own_lane,
+                    kWarp);
+  }
+}
+
 __global__ void __launch_bounds__(kWalkThreads)
-    walk_pictures(const __grid_constant__ WalkRows kernel) {
+    walk_groups(const __grid_constant__ WalkRows kernel) {
   __shared__ alignas(256) WalkTables tables;
-  for (int64_t i = blockIdx.x; i < kernel.picture_count; i += gridDim.x) {
-    const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + i);
-    __syncthreads();  // nobody walks by the tables of the picture before
+  for (int64_t i = blockIdx.x; i < kernel.group_count; i += gridDim.x) {
+    const WalkGroup group = kernel.groups[i];
+    const DevicePicture& picture = kernel.pictures[group.picture];
+    const RowJob* const job = kernel.jobs + group.first_job + threadIdx.x;
+    const bool walks = threadIdx.x < group.jobs;
+    const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + group.picture);
+    __syncthreads();  // no thread walks by the tables of the group before
     HEADRACE_ROLLED
     for (int at = threadIdx.x; at < int(sizeof(tables) / sizeof(uint4)); at += kWalkThreads) {
       reinterpret_cast<uint4*>(&tables)[at] = from[at];
     }
+    clear_together(kernel.blocks_of(picture), walks ? job->first_block : 0,
+                   walks ? WalkRows::pieces(picture, *job) : 0);
     __syncthreads();
-    const DevicePicture& picture = kernel.pictures[i];
-    for (int row = threadIdx.x; row < picture.jobs; row += kWalkThreads) {
-      kernel.walk(TablesInShared(tables), int64_t{picture.first_job} + row);
-    }
+    if (walks) kernel.walk(TablesInShared(tables), group.picture, *job);
   }
 }
 
@@ -55,7 +68,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 
 template <>
 Result<void> launch(const WalkRows& kernel, void* stream) {
-  return launch_blocks<WalkRows>(walk_pictures, kernel, kernel.picture_count, kWalkThreads, stream);
+  return launch_blocks<WalkRows>(walk_groups, kernel, kernel.group_count, kWalkThreads, stream);
 }
 
 }  // namespace headrace

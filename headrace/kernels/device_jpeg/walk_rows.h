@@ -2,7 +2,8 @@
 // The walk: entropy-coded bits -> coefficients, a thread a stretch of MCUs. A step is one symbol,
 // and all stretches take the same instructions for it: a DC difference is a coefficient like any
 // other (SumDc adds them up), a bit tells which code a block has, and only codes of more than nine
-// bits and ends of blocks branch.
+// bits and ends of blocks branch. Stretches are walked in groups, whose threads share the tables of
+// their picture and clear the blocks that they walk.
 #pragma once
 
 #include <cstddef>
@@ -35,19 +36,19 @@ class RowWalk {
  public:
   // Ends within 65 steps a block, whatever bytes and tables are, having stored nothing outside of
   // its blocks and read nothing outside of its words.
-  // REQUIRES: the blocks are zero; job.words > 0; entries are those of WalkEntry::at().
+  // REQUIRES: the blocks are zero; entries are those of WalkEntry::at().
   HEADRACE_HD RowWalk(const Tables& tables, const DevicePicture& picture, const RowJob& job,
                       const uint32_t* streams, int16_t* coefficients)
       : tables_(tables),
-        stream_(streams + job.word),
-        last_word_(job.words - 1),
-        at_(job.bit),
-        left_(static_cast<int32_t>(job.mcus) * picture.blocks),
+        stream_(streams + picture.first_word + job.begin / 32),
+        last_word_(job.end / 32 - job.begin / 32 + RowJob::kWordsBehind),
+        at_(job.begin % 32),
+        left_(job.mcus * picture.blocks),
         top_(1u << (picture.blocks - 1)),
         pattern_(picture.pattern),
         is_second_(pattern_ & 1),
         place_(tables.begin()),
-        coefficients_(coefficients + job.first_block * 64),
+        coefficients_(coefficients + (picture.first_block + job.first_block) * 64),
         furthest_(place_) {
     now_ = words::swapped(next_word());
     next_ = words::swapped(next_word());
@@ -96,12 +97,13 @@ class RowWalk {
 
   // Whether all that was walked is what an encoder writes, and ends where it should.
   HEADRACE_HD bool is_whole(const RowJob& job) const {
-    const uint32_t end = (word_ - 3) * 32 + at_;
-    return furthest_ <= tables_.begin() + 64 && end >= job.least && end <= job.most;
+    const uint32_t end = job.begin / 32 * 32 + position();
+    return furthest_ <= tables_.begin() + 64 && end <= job.end && job.end - end <= job.slack;
   }
 
-  HEADRACE_HD uint32_t word_number() const { return word_; }
   HEADRACE_HD int32_t left() const { return left_; }
+  // Bits from the first word of the stretch on.
+  HEADRACE_HD uint32_t position() const { return (word_ - 3) * 32 + at_; }
 
  private:
   HEADRACE_HD uint32_t next_word() {
@@ -132,26 +134,49 @@ class RowWalk {
 
 struct WalkRows {
   const DevicePicture* pictures = nullptr;
-  const RowJob* jobs = nullptr;  // those of a picture stand together
+  const WalkGroup* groups = nullptr;
+  const RowJob* jobs = nullptr;
   const WalkTables* tables = nullptr;
   const uint32_t* streams = nullptr;
   int16_t* coefficients = nullptr;
   uint8_t* refused = nullptr;  // a flag a picture
-  int64_t job_count = 0, picture_count = 0;
+  int64_t group_count = 0;
 
-  HEADRACE_HD int64_t items() const { return job_count; }
+  HEADRACE_HD int64_t items() const { return group_count * WalkGroup::kMost; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    walk(TablesInMemory(tables[jobs[item].picture]), item);
+    const WalkGroup& group = groups[item / WalkGroup::kMost];
+    const auto number = static_cast<uint32_t>(item % WalkGroup::kMost);
+    if (number >= group.jobs) return;
+    const RowJob& job = jobs[group.first_job + number];
+    const DevicePicture& picture = pictures[group.picture];
+    clear(blocks_of(picture), job.first_block, pieces(picture, job), 0, 1);
+    walk(TablesInMemory(tables[group.picture]), group.picture, job);
+  }
+
+  HEADRACE_HD int16_t* blocks_of(const DevicePicture& picture) const {
+    return coefficients + picture.first_block * 64;
+  }
+  // Of a stretch's blocks, in pieces of 16 bytes.
+  HEADRACE_HD static int32_t pieces(const DevicePicture& picture, const RowJob& job) {
+    return job.mcus * picture.blocks * 8;
+  }
+  // One of `lanes` threads that clear `count` pieces from block `first` on, in turn.
+  HEADRACE_HD static void clear(int16_t* blocks, uint32_t first, int32_t count, int32_t lane,
+                                int32_t lanes) {
+    int16_t* at = blocks + int64_t{first} * 64 + lane * 8;
+    HEADRACE_ROLLED
+    for (int32_t left = count - lane; left > 0; left -= lanes, at += lanes * 8) {
+      words::store(at, words::Together<4>{});
+    }
   }
 
   template <class Tables>
-  HEADRACE_HD void walk(const Tables& from, int64_t item) const {
-    const RowJob& job = jobs[item];
-    RowWalk<Tables> row(from, pictures[job.picture], job, streams, coefficients);
+  HEADRACE_HD void walk(const Tables& from, uint32_t picture, const RowJob& job) const {
+    RowWalk<Tables> row(from, pictures[picture], job, streams, coefficients);
     HEADRACE_ROLLED
     while (row.more()) row.step();
-    if (!row.is_whole(job)) words::raise(refused + job.picture);
+    if (!row.is_whole(job)) words::raise(refused + picture);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "headrace/kernels/jpeg/zigzag.h"
 
@@ -42,6 +43,17 @@ void add_pieces(std::vector<PieceJob>& jobs, uint32_t picture, uint32_t componen
   }
 }
 
+// A batch ends with its longest walk, which begins with the first of a group.
+std::vector<WalkGroup> longest_first(std::vector<WalkGroup> groups,
+                                     const std::vector<RowJob>& jobs) {
+  const auto bits = [&](const WalkGroup& group) {
+    const RowJob& longest = jobs[group.first_job];
+    return longest.end - longest.begin;
+  };
+  std::ranges::stable_sort(groups, std::greater<>(), bits);
+  return groups;
+}
+
 template <class T>
 void copy_section(const T* section, const std::vector<T>& made) {
   if (!made.empty()) std::memcpy(const_cast<T*>(section), made.data(), made.size() * sizeof(T));
@@ -55,6 +67,7 @@ void JpegDeviceBatch::clear() {
   codes_.clear();
   quantizations_.clear();
   row_jobs_.clear();
+  walk_groups_.clear();
   block_jobs_.clear();
   for (auto& jobs : pixel_jobs_) jobs.clear();
   streams_.clear();
@@ -85,19 +98,20 @@ void JpegDeviceBatch::add(const JpegDeviceDraft& draft, uint32_t first_word) {
   add_pieces(pixel_jobs_[size_t(kind_of(picture))], number, 0, eights * picture.height);
   picture.out = sizes_.out_bytes;
   sizes_.out_bytes += draft.out_bytes();
-  picture.first_job = int32_t(row_jobs_.size());
   picture.first_block = sizes_.blocks;
-  for (RowJob job : draft.row_jobs) {
-    job.picture = number;
-    job.word += first_word;
-    job.first_block += sizes_.blocks;
-    row_jobs_.push_back(job);
+  picture.first_word = first_word;
+  const size_t first_job = row_jobs_.size();
+  row_jobs_.insert(row_jobs_.end(), draft.row_jobs.begin(), draft.row_jobs.end());
+  for (size_t job = first_job; job < row_jobs_.size(); job += WalkGroup::kMost) {
+    const size_t jobs = std::min(row_jobs_.size() - job, size_t{WalkGroup::kMost});
+    walk_groups_.push_back({number, uint32_t(job), uint32_t(jobs)});
   }
   sizes_.blocks += draft.blocks;
   pictures_.push_back(picture);
 
   sizes_.pictures = int64_t(pictures_.size());
   sizes_.row_jobs = int64_t(row_jobs_.size());
+  sizes_.walk_groups = int64_t(walk_groups_.size());
   sizes_.block_jobs = int64_t(block_jobs_.size());
   for (size_t i = 0; i < pixel_jobs_.size(); ++i) {
     sizes_.pixel_jobs[i] = int64_t(pixel_jobs_[i].size());
@@ -119,6 +133,7 @@ void JpegDeviceBatch::write(uint8_t* upload) const {
   for (size_t k = 0; k < kNaturalFromZigzag.size(); ++k) place_of[k + 1] = kNaturalFromZigzag[k];
   std::memcpy(const_cast<uint8_t*>(at.places), place_of, sizeof(place_of));
   copy_section(at.row_jobs, row_jobs_);
+  copy_section(at.walk_groups, longest_first(walk_groups_, row_jobs_));
   copy_section(at.block_jobs, block_jobs_);
   for (size_t i = 0; i < pixel_jobs_.size(); ++i) copy_section(at.pixel_jobs[i], pixel_jobs_[i]);
   copy_section(at.streams, streams_);

@@ -31,6 +31,7 @@ class JpegDeviceBatch {
   const DeviceJpegSizes& sizes() const { return sizes_; }
   const DevicePicture& picture(size_t i) const { return pictures_[i]; }
   std::span<const RowJob> row_jobs() const { return row_jobs_; }
+  std::span<const WalkGroup> walk_groups() const { return walk_groups_; }
   // Writes upload_bytes(sizes()) for place().
   void write(uint8_t* upload) const;
 
@@ -48,6 +49,7 @@ class JpegDeviceBatch {
   std::vector<DeviceCode> codes_;
   std::vector<std::array<int16_t, 64>> quantizations_;
   std::vector<RowJob> row_jobs_;
+  std::vector<WalkGroup> walk_groups_;
   std::vector<PieceJob> block_jobs_;
   std::array<std::vector<PieceJob>, kColorKinds> pixel_jobs_;
   std::vector<uint32_t> streams_;

@@ -33,6 +33,7 @@ class DeviceBatch {
     batch_.write(upload);
     at_ = place(sizes, upload, nullptr, nullptr);
     at_.row_jobs = copied(at_.row_jobs, sizes.row_jobs);
+    at_.walk_groups = copied(at_.walk_groups, sizes.walk_groups);
     at_.codes = copied(at_.codes, sizes.codes);
     at_.streams = copied(at_.streams, sizes.stream_words);
     at_.quantizations = copied(at_.quantizations, sizes.quantizations * 64);

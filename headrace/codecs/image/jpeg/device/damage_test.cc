@@ -127,21 +127,27 @@ TEST(JpegDeviceDamage, EveryWalkEnds) {
     ASSERT_TRUE(batch.add(others, decoder.row_index(others), {0, 0, other.width, other.height}));
     batch.decode();
     const DeviceJpegMemory& at = batch.memory();
-    for (const RowJob& known : batch.batch().row_jobs()) {
-      const DevicePicture& picture = batch.batch().picture(known.picture);
-      RowJob job = known;
-      job.words = 1 + uint32_t(draw.below(int(job.words)));
-      std::vector<uint32_t> noise(job.words);
+    const auto walk_group = [&](const WalkGroup& group, RowJob job) {
+      DevicePicture picture = batch.batch().picture(group.picture);
+      picture.first_word = picture.first_block = 0;
+      job.end = uint32_t(draw.below(int(job.end - job.begin) + 1));
+      job.begin %= 32;
+      job.end += job.begin;
+      std::vector<uint32_t> noise(job.end / 32 + RowJob::kWordsBehind + 1);
       for (uint32_t& word : noise) word = uint32_t(draw.below(1 << 30)) * 5u;
       if (draw.below(4) == 0) std::fill(noise.begin(), noise.end(), draw.below(2) ? ~0u : 0u);
-      job.word = 0;
       job.first_block = 0;
       std::vector<int16_t> out(size_t(job.mcus) * size_t(picture.blocks) * 64);
-      const TablesInMemory tables(at.tables[1 - known.picture]);
+      const TablesInMemory tables(at.tables[1 - group.picture]);
       RowWalk<TablesInMemory> walk(tables, picture, job, noise.data(), out.data());
       int64_t steps = 0;
       for (; walk.more(); ++steps) walk.step();
       ASSERT_LE(steps, int64_t{65} * job.mcus * picture.blocks);
+    };
+    for (const WalkGroup& group : batch.batch().walk_groups()) {
+      for (const RowJob& job : batch.batch().row_jobs().subspan(group.first_job, group.jobs)) {
+        ASSERT_NO_FATAL_FAILURE(walk_group(group, job));
+      }
     }
   }
 }

@@ -146,8 +146,6 @@ bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> 
     streams.resize(words_before);
     return false;
   }
-  for (RowJob& job : draft.row_jobs) job.word -= uint32_t(words_before);
-  picture.jobs = int32_t(draft.row_jobs.size());
   return true;
 }
 

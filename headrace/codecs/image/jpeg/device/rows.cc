@@ -9,8 +9,10 @@
 namespace headrace {
 namespace {
 
-// Words of zeros behind a job's bytes: a walk has three ahead of itself.
-constexpr size_t kZeroWords = 4;
+// Words of zeros after the bytes of a job: a walk has three ahead of itself.
+constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
+// Of a picture's stream, so that a walk counts bits in 32, wherever it ends.
+constexpr size_t kMostWords = size_t{1} << 25;
 // Bytes that are copied at once: short restart intervals do not clear room for a whole row.
 constexpr size_t kCopied = 16 << 10;
 
@@ -39,9 +41,9 @@ Unstuffed append_unstuffed(std::span<const uint8_t> in, std::vector<uint32_t>& s
 // One row on its way.
 class DeviceRow {
  public:
-  DeviceRow(const JpegDeviceRows& rows, int row, std::vector<RowJob>& jobs,
+  DeviceRow(const JpegDeviceRows& rows, int row, size_t first_word, std::vector<RowJob>& jobs,
             std::vector<uint32_t>& streams)
-      : rows_(rows), row_(row), jobs_(jobs), streams_(streams) {}
+      : rows_(rows), row_(row), first_word_(first_word), jobs_(jobs), streams_(streams) {}
 
   // False: for the CPU. `first_block` becomes the block after the row's last.
   bool add(int64_t& first_block);
@@ -58,6 +60,7 @@ class DeviceRow {
 
   const JpegDeviceRows& rows_;
   int row_;
+  size_t first_word_;  // of the picture's stream
   std::vector<RowJob>& jobs_;
   std::vector<uint32_t>& streams_;
   size_t at_ = 0, end_ = 0;  // bytes of the file: where a run begins, where the row ends at last
@@ -95,35 +98,33 @@ bool DeviceRow::add(int64_t& first_block) {
 
 bool DeviceRow::add_run(int column, int count, int64_t first_block) {
   if (at_ >= end_) return false;
-  const size_t word = streams_.size();
+  const size_t word = streams_.size() - first_word_;
   const Unstuffed copied = append_unstuffed(rows_.bytes.subspan(at_, end_ - at_), streams_);
   if (copied.written == 0) return false;
   read_ = copied.read;
 
   RowJob job{};
-  job.picture = rows_.picture;
-  job.word = uint32_t(word);
-  job.words = uint32_t(streams_.size() - word);
-  job.bit = bit_;
-  job.mcus = uint32_t(count);
+  if (streams_.size() - first_word_ > kMostWords) return false;
+  job.begin = uint32_t(word * 32 + bit_);
+  job.mcus = uint16_t(count);
   std::ranges::copy(predictor_, job.predictor);
-  job.first_block = first_block;
+  job.first_block = uint32_t(first_block);
   const int64_t end_mcu = int64_t{row_} * rows_.header.frame.mcus_wide + column + count;
   if (!find_end(end_mcu, copied.written, job)) return false;
   jobs_.push_back(job);
   return true;
 }
 
-// At which bit of the run's bytes its walk has to end.
+// At which bit its walk has to end.
 bool DeviceRow::find_end(int64_t end_mcu, size_t written, RowJob& job) const {
   const JpegFrame& frame = rows_.header.frame;
   const int interval = rows_.header.restart_interval;
-  if (written > UINT32_MAX / 8) return false;
-  job.least = 0;
-  job.most = uint32_t(written * 8);
+  const uint32_t first = job.begin / 32 * 32;
+  job.end = first + uint32_t(written * 8);
+  job.slack = job.end - job.begin;
   if (end_mcu == int64_t{frame.mcus_wide} * frame.mcus_high) return true;
   if (interval && end_mcu % interval == 0) {  // before a marker: up to seven bits of padding
-    job.least = job.most - 7;
+    job.slack = 7;
     return true;
   }
   if (end_mcu % frame.mcus_wide || !next_row()) return true;
@@ -135,9 +136,10 @@ bool DeviceRow::find_end(int64_t end_mcu, size_t written, RowJob& job) const {
   const bool stuffed = behind == 2 && rows_.bytes[next] == 0xFF;
   const size_t from_next = behind - (stuffed ? 1 : 0);
   if (from_next > written) return false;
-  const uint64_t bit = (written - from_next) * 8 + next_row()->bit;
-  if (bit > job.most) return false;
-  job.least = job.most = uint32_t(bit);
+  const uint64_t bit = first + (written - from_next) * 8 + next_row()->bit;
+  if (bit < job.begin || bit > job.end) return false;
+  job.end = uint32_t(bit);
+  job.slack = 0;
   return true;
 }
 
@@ -172,17 +174,17 @@ int64_t add_device_rows(const JpegDeviceRows& rows, std::vector<RowJob>& jobs,
   if (together > 1 && (rows.end + together - 1) / together * together > rows.index.size() - 1) {
     return -1;
   }
-  int64_t block = rows.first_block;
-  const size_t first_job = jobs.size();
+  int64_t blocks = 0;
+  const size_t first_job = jobs.size(), first_word = streams.size();
   for (int row = rows.first; row < rows.end; ++row) {
-    if (!DeviceRow(rows, row, jobs, streams).add(block)) return -1;
+    if (!DeviceRow(rows, row, first_word, jobs, streams).add(blocks)) return -1;
   }
   // Neighbours in a warp end at about the same time.
-  std::stable_sort(jobs.begin() + ptrdiff_t(first_job), jobs.end(),
-                   [](const RowJob& a, const RowJob& b) {
-                     return a.words * uint64_t{a.mcus} > b.words * uint64_t{b.mcus};
-                   });
-  return block;
+  std::stable_sort(
+      jobs.begin() + ptrdiff_t(first_job), jobs.end(), [](const RowJob& a, const RowJob& b) {
+        return (a.end - a.begin) * uint64_t{a.mcus} > (b.end - b.begin) * uint64_t{b.mcus};
+      });
+  return blocks;
 }
 
 }  // namespace headrace

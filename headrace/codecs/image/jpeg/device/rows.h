@@ -20,13 +20,11 @@ struct JpegDeviceRows {
   int first = 0, end = 0;  // rows of MCUs
   int columns = 0;         // MCUs of each, up to the window's right edge
   int blocks = 0;          // of an MCU
-  uint32_t picture = 0;
-  int64_t first_block = 0;  // of its coefficients
 };
 
-// Appends jobs and words. Returns the block after the picture's last; -1 where the CPU has to
-// decode it (some may have been appended then): a row is not known, the bytes end, or a marker is
-// not the one that belongs there.
+// Appends the words of the picture's stream, and jobs. Returns how many blocks the picture has; -1
+// where the CPU has to decode it (some may have been appended then): a row is not known, the bytes
+// end, or a marker is not the one that belongs there.
 int64_t add_device_rows(const JpegDeviceRows& rows, std::vector<RowJob>& jobs,
                         std::vector<uint32_t>& streams);
 
