@@ -37,12 +37,17 @@ struct Prefetcher::Staged {
   size_t finished = 0;                                        // of these
   std::vector<Verdict> verdicts = {};
 
-  const void* pass(const void* from, size_t bytes) {
-    if (!memory) return from;
+  // Null: the limit leaves none.
+  uint8_t* room(size_t bytes) {
+    if (!memory) return nullptr;
     uint8_t* const to = memory + at;
     at += aligned(bytes);
-    if (bytes > 0) std::memcpy(to, from, bytes);
     return to;
+  }
+  const void* pass(const void* from, size_t bytes) {
+    uint8_t* const to = room(bytes);
+    if (to && bytes > 0) std::memcpy(to, from, bytes);
+    return to ? to : from;
   }
 };
 
@@ -268,10 +273,13 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
 
 void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
   const size_t bytes = tensor.view.dense_bytes();
-  const void* from = tensor.view.data;
-  if (!tensor.pinned) from = stage.pass(from, bytes);
-  if (from == tensor.view.data) copying.sources.push_back(std::move(tensor.lease));
-  copies_->copy(to, from, bytes);
+  const void* const from = tensor.view.data;
+  if (uint8_t* const staged = tensor.pinned ? nullptr : stage.room(bytes)) {
+    copier_.copy(to, staged, from, bytes, *copies_);
+  } else {
+    copying.sources.push_back(std::move(tensor.lease));
+    copies_->copy(to, from, bytes);
+  }
   stage.crossed += bytes;
 }
 

@@ -6,10 +6,11 @@
 // Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of them
 // (device_finisher.h); the event is then after the last of these.
 //
-// One thread takes batches from a feed, stages those that do not lie in pinned memory, and queues
-// their copies on a stream of its own; `depth` batches are ready or under way at any time. The
-// consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
-// the host does not. See device_ring.h for how memory is used again.
+// One thread takes batches from a feed, stages those that do not lie in pinned memory (large ones
+// with the help of others, staging_copier.h), and queues their copies on a stream of its own;
+// `depth` batches are ready or under way at any time. The consumer gets a batch as soon as its copy
+// is queued: the stream that uses it waits for the copy, the host does not. See device_ring.h for
+// how memory is used again.
 // What the feed throws arrives at its place in the order, and ends the run. Several prefetchers may
 // each get a part of the same batches; next_of_all() hands over all parts of one at a time.
 #pragma once
@@ -33,6 +34,7 @@
 #include "headrace/delivery/device_finisher.h"
 #include "headrace/delivery/device_ring.h"
 #include "headrace/delivery/staging.h"
+#include "headrace/delivery/staging_copier.h"
 
 namespace headrace {
 
@@ -183,6 +185,7 @@ class Prefetcher {
   // Labels that are kept do not keep the images: small tensors have a ring of their own.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
+  StagingCopier copier_;
   PinnedPieces pieces_;
   DeviceFinisher finisher_;
   std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies large tensors through staging memory to a device, in pieces: several threads write the
+// pieces, and each is on its way as soon as it and those before it are there.
+//
+//   ordinary memory ──pieces, several threads──> staging ──in order, one stream──> device
+//
+// One core reads and writes memory at a fraction of what the bus to a device takes, and the first
+// byte would only leave after the last was staged. The threads are the caller's and some of the
+// process's workers, which the copier asks for with its first large tensor. copy() is called by one
+// thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/device/device.h"
+#include "headrace/executor/threads/thread_pool.h"
+
+namespace headrace {
+
+class StagingCopier final : private PoolClient {
+ public:
+  static constexpr size_t kPieceBytes = size_t{2} << 20;
+  // At most 4, and half of the cores that this process may use.
+  static int default_helpers();
+
+  explicit StagingCopier(int helpers = default_helpers()) : helpers_(helpers) {}
+  ~StagingCopier() override;
+  StagingCopier(const StagingCopier&) = delete;
+  StagingCopier& operator=(const StagingCopier&) = delete;
+
+  // Returns when `from` is read to its end and all copies out of `staged` are queued. Throws what
+  // the stream throws; then nobody reads or writes these ranges any more, but for what was queued.
+  void copy(void* to, uint8_t* staged, const void* from, size_t bytes, Stream& stream)
+      EXCLUDES_LOCK(mutex_);
+
+ private:
+  int max_workers() const override { return helpers_; }
+  bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
+
+  void ask_for_help(size_t pieces);
+  bool stage_one() EXCLUDES_LOCK(mutex_);
+  size_t wait_for_more_than(size_t queued) EXCLUDES_LOCK(mutex_);
+  size_t bytes_in_front() REQUIRES_LOCK(mutex_);
+  void abandon() EXCLUDES_LOCK(mutex_);
+
+  int helpers_;
+  bool is_member_ = false;
+
+  Mutex mutex_;
+  Condition staged_one_;
+  // Of the tensor that is copied; none where bytes_ is 0.
+  uint8_t* staged_ GUARDED_BY(mutex_) = nullptr;
+  const uint8_t* from_ GUARDED_BY(mutex_) = nullptr;
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  size_t claimed_ GUARDED_BY(mutex_) = 0, front_ GUARDED_BY(mutex_) = 0;  // pieces
+  std::vector<bool> is_staged_ GUARDED_BY(mutex_);                        // by piece
+  int active_ GUARDED_BY(mutex_) = 0;  // pieces that somebody writes
+};
+
+}  // namespace headrace

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// memcpy for memory that this core does not read again: stores go around the caches, so the lines
+// that are written are not read first, and what the caches hold stays there.
+#pragma once
+
+#include <cstddef>
+
+namespace headrace {
+
+// What is stored can be read by other threads, and by devices, once this returns and they
+// synchronize with the caller. REQUIRES: no overlap.
+void copy_non_temporal(void* to, const void* from, size_t bytes);
+
+}  // namespace headrace
