@@ -2,27 +2,14 @@
 # The Python module: bindings/*.cc -> headrace/_core, with libheadrace.so beside it in the wheel.
 option(HEADRACE_INPLACE "Put the module into python/headrace, for work on the checkout" OFF)
 
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
-                OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT
-                COMMAND_ERROR_IS_FATAL ANY)
-find_package(nanobind CONFIG REQUIRED)
-
-file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cc)
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
-target_link_libraries(_core PRIVATE headrace)
-target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h>
-                          <nanobind/stl/string.h> <nanobind/stl/vector.h>)
-target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
-# Default visibility, against nanobind's: registries are templates with one instance in the process.
-set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN" CXX_VISIBILITY_PRESET default)
+add_subdirectory(bindings)
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 
 set(python_package ${CMAKE_CURRENT_SOURCE_DIR}/python)
 if(HEADRACE_INPLACE)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${python_package}/headrace)
 endif()
 
-install(TARGETS _core LIBRARY DESTINATION headrace)
 install(TARGETS headrace LIBRARY DESTINATION headrace)
 if(TARGET headrace-av)
   install(TARGETS headrace-av DESTINATION headrace)

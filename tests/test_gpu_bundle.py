@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from pathlib import Path
 
@@ -28,7 +29,7 @@ esac
 """
 FIGURES = """#!/usr/bin/env bash
 echo "$@" >>"$TOLD"
-echo "walk 1.000 1.600 ms"
+echo "walk 1.000 1.600  ms"
 """
 
 
@@ -77,12 +78,39 @@ def test_a_bundle_is_all_that_a_bare_machine_needs(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=0)
     done = dev_gpu(checkout, "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "commit 0123" in done.stdout and "walk 1.000 1.600 ms" in done.stdout
-    assert done.stdout.count("Version 1") == 4  # the sanitizer's four tools
-    assert "python3 is not the version that the package was made for" in done.stdout
-    assert done.stdout.splitlines()[-1] == "7 passed, 0 failed, 1 skipped"
+    assert "commit 0123" in done.stdout and "walk 1.000 1.600  ms" in done.stdout
+    assert done.stdout.count("Version 1") == 2  # two of the sanitizer's tools
+    assert "python3 is of no version that the package was made for" in done.stdout
+    assert done.stdout.splitlines()[-1] == "5 passed, 0 failed, 2 skipped"
     told = (checkout / "told").read_text()
     assert "--device cpu" in told and str(checkout / "build/gpu/there/lib") in told
+    table = done.stdout[done.stdout.index("on this machine") :].splitlines()
+    assert f"{'kernels on the device':54} {'passed':>12} {'passed':>12}" in table
+    assert f"{'walk':54} {'1.000':>12} {'1.600':>12}  ms" in table
+    assert [line for line in table if line.startswith("skipped: headrace bench")]
+
+
+def test_photos_of_the_bundle_are_what_figures_are_of(tmp_path: Path) -> None:
+    checkout = bundled(tmp_path, status=0)
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    done = dev_gpu(checkout, "--device", "cpu", "--photos", str(photos), "figures")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"--device cpu {photos}" in (checkout / "told").read_text()
+    done = dev_gpu(checkout, "--photos", str(tmp_path / "nowhere"))
+    assert done.returncode == 2 and "no folder" in done.stderr
+
+
+def test_the_package_has_a_module_for_every_python_with_headers() -> None:
+    ask = "from tools.gpu_bundle import pythons; print(*pythons())"
+    names = subprocess.run(
+        [sys.executable, "-c", ask], check=True, cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
+    assert len(names) == len(set(names))
+    for name in names:
+        assert name.startswith("cpython-3"), names
+    headers = Path(sysconfig.get_path("include")) / "Python.h"
+    assert (str(sysconfig.get_config_var("SOABI")) in names) == headers.exists()
 
 
 def test_a_step_is_done_alone_and_a_failure_is_counted(tmp_path: Path) -> None:

@@ -10,22 +10,34 @@ bundle=build/gpu/bundle.tar.gz
 unpacked=build/gpu/there
 programs=build/release
 gpu_device=cuda
-gpu_steps=(start tests memcheck racecheck initcheck synccheck figures bench)
+gpu_photos=''
+gpu_steps=(start tests memcheck racecheck initcheck synccheck figures bench loaders)
+gpu_usual=(start tests memcheck racecheck figures bench loaders) # five minutes on an H100
+# What these tools look at in that time; the others, and named alone these two, at all programs.
+declare -A gpu_quick=(
+  [memcheck]='stream_test device_finisher_test picture_batch_test resize_batch_test loader_finish_test'
+  [racecheck]='stream_test resize_batch_test'
+)
 
 gpu_help() {
   cat <<'HELP'
-usage: ./dev gpu [STEP...]
-       ./dev gpu --bundle
+usage: ./dev gpu [--photos FOLDER] [STEP...]
+       ./dev gpu [--photos FOLDER] --bundle
        ./dev gpu --device cpu [STEP...]
 
 Tests of kernels on this machine's GPU, alone and under compute-sanitizer's
-tools, exactness of JPEG decoding, and figures beside their predictions.
+tools, exactness of JPEG decoding, and figures beside their predictions: of
+kernels, of whole loaders, and of other decoders that are installed there.
 
-  STEP          start, tests, memcheck, racecheck, initcheck, synccheck,
-                figures, bench; default: all of them, some 30 minutes
-  --bundle      for a machine without network or compiler: the programs and
-                what they need into build/gpu, which travels with the checkout
-  --device cpu  the same steps where there is no GPU, to see that they work
+  STEP             start, tests, memcheck, racecheck, initcheck, synccheck,
+                   figures, bench, loaders; default: all but initcheck and
+                   synccheck, memcheck and racecheck of a few programs: some
+                   five minutes. Named alone, each looks at all programs
+  --photos FOLDER  JPEGs for figures and loaders; default: made pictures and
+                   examples/pictures
+  --bundle         for a machine without network or compiler: the programs and
+                   what they need into build/gpu, which travels with a checkout
+  --device cpu     the same steps where there is no GPU, to see that they work
 HELP
 }
 
@@ -41,7 +53,8 @@ make_bundle() {
   mkdir -p build/gpu
   python -m pip -q download --no-deps -d build/gpu/wheels -r tools/requirements/sanitizer.txt
   python -m pip -q install --target build/gpu/site "$(echo build/wheel/*.whl)[cli]"
-  python tools/gpu_bundle.py build/release build/gpu
+  # shellcheck disable=SC2086
+  python tools/gpu_bundle.py build/release build/gpu $gpu_photos
 }
 
 # REQUIRES: the bundle.
@@ -52,27 +65,37 @@ unpack_bundle() {
     tar -xzf "$bundle" -C "$unpacked" -m
   fi
   programs=$unpacked/bin
+  [[ $gpu_photos || ! -d $unpacked/photos ]] || gpu_photos=$unpacked/photos
   export LD_LIBRARY_PATH=$PWD/$unpacked/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   echo "== programs of $bundle, made elsewhere:"
   sed 's/^/   /' "$unpacked/contents.txt"
 }
 
-# Whether this glibc and this driver are new enough for them.
-starts() {
-  "$programs/mix_rows_test" --gtest_list_tests >/dev/null
-  "$programs/gpu_figures" --devices || [[ $gpu_device == cpu ]]
+# [COMMAND...]: one of the programs, with the compiler's libraries that it was linked with; a Python
+# here has its own.
+program() {
+  LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$PWD/$unpacked/lib/compiler "$@"
 }
 
-# [TOOL OPTION...]: the tests that are there for a GPU only, each program alone or under the tool.
+# Whether this glibc and this driver are new enough for them.
+starts() {
+  program "$programs/mix_rows_test" --gtest_list_tests >/dev/null
+  program "$programs/gpu_figures" --devices || [[ $gpu_device == cpu ]]
+}
+
+# NAMES [TOOL OPTION...]: the tests that are there for a GPU only, of these programs or all, each
+# alone or under the tool.
 on_gpu() {
-  local program listed found='' only='*/Gpu*'
+  local path listed found='' only='*/Gpu*' names=" $1 "
+  shift
   [[ $gpu_device == cuda ]] || only='*'
-  for program in "$programs"/*_test; do
-    listed=$("$program" --gtest_filter="$only" --gtest_list_tests)
+  for path in "$programs"/*_test; do
+    [[ $names == '  ' || $names == *" ${path##*/} "* ]] || continue
+    listed=$(program "$path" --gtest_filter="$only" --gtest_list_tests)
     [[ $listed == *$'\n  '* ]] || continue
     found=1
-    echo "-- ${program##*/}"
-    "$@" "$program" --gtest_filter="$only" --gtest_brief=1
+    echo "-- ${path##*/}"
+    program "$@" "$path" --gtest_filter="$only" --gtest_brief=1
   done
   [[ $found ]]
 }
@@ -83,55 +106,91 @@ sanitizer() {
   if [[ -x $own ]]; then echo "$own"; else command -v compute-sanitizer; fi
 }
 
-# TOOL
+# TOOL NAMES
 under_sanitizer() {
-  on_gpu timeout 900 "$(sanitizer)" --tool "$1" --error-exitcode 1
+  on_gpu "$2" timeout 900 "$(sanitizer)" --tool "$1" --error-exitcode 1
 }
 
-# The package for a python3 of the version that it was made for.
-bundled_python() {
-  PYTHONPATH=$unpacked/site python3 -c 'import headrace._core, numpy, rich, typer' 2>/dev/null
+# [ARGUMENT...]: python3 with the package, the bundle's where there is one.
+python_here() {
+  local path=${PYTHONPATH:-}
+  [[ ! -d $unpacked/site ]] || path=$PWD/$unpacked/site${path:+:$path}
+  PYTHONPATH=$path python3 "$@"
 }
 
-# Batches have one hash, wherever they are finished and decoded.
-one_hash() {
-  local device=cuda path=''
-  [[ $gpu_device == cuda ]] || device=host
-  [[ ! -d $unpacked/site ]] || path=$unpacked/site
-  PYTHONPATH=$path python3 tools/one_hash.py "$device" examples/pictures
+# NAME MODULE... -- ARGUMENT...: a step of a script, where the package and these modules are there.
+python_step() {
+  local name=$1 modules=()
+  shift
+  while [[ $1 != -- ]]; do modules+=("$1") && shift; done
+  shift
+  if ! python_here -c 'import headrace._core' 2>/dev/null; then
+    skipped "$name: this python3 is of no version that the package was made for"
+  elif ! python_here -c "import $(IFS=, && echo "${modules[*]}")" 2>/dev/null; then
+    skipped "$name: this python3 lacks one of ${modules[*]}"
+  else
+    step "$name" with_figures "${name%%[ ,:]*}" python_here "$@"
+  fi
+}
+
+# NAME COMMAND...: what it prints is shown, and its figures kept for the table.
+with_figures() {
+  "${@:2}" | tee "$results/$1.figures"
+}
+
+# Steps, and figures beside their predictions: all of this run in one table.
+gpu_table() {
+  local kind status name line
+  printf '\n%-54s %12s %12s\n' 'on this machine' measured predicted
+  while read -r kind status name; do
+    case $kind in
+      step) printf '%-54s %12s %12s\n' "${name%%:*}" "$([[ $status == 0 ]] && echo passed || echo FAILED)" passed ;;
+      skip) printf '%-54s %12s %12s\n' "skipped: ${name%%:*}" - - ;;
+    esac
+  done <"$results/steps.txt"
+  while IFS= read -r line; do
+    if [[ $line =~ ^([^ ].*[^ ])\ +([0-9.]+)\ +([0-9.]+|-)\ \ (.*)$ ]]; then
+      printf '%-54s %12s %12s  %s\n' "${BASH_REMATCH[@]:1}"
+    fi
+  done < <(cat "$results"/*.figures 2>/dev/null)
 }
 
 gpu_step() {
   case $1 in
     start) step "the programs start here" starts ;;
-    tests) step "kernels on the device" on_gpu ;;
+    tests) step "kernels on the device" on_gpu '' ;;
     memcheck | racecheck | initcheck | synccheck)
       if ! sanitizer >/dev/null; then
         skipped "kernels under $1: compute-sanitizer is not there"
       elif [[ $gpu_device != cuda ]]; then
         step "compute-sanitizer starts here" "$(sanitizer)" --version
       else
-        step "kernels under $1" under_sanitizer "$1"
+        step "kernels under $1" under_sanitizer "$1" "$2"
       fi
       ;;
-    figures) step "JPEG decoding: exactness, figures beside their predictions" \
-      "$programs/gpu_figures" --device "$gpu_device" ;;
+    figures) # shellcheck disable=SC2086
+      step "JPEG decoding: exactness, figures beside their predictions" \
+        with_figures figures program "$programs/gpu_figures" --device "$gpu_device" $gpu_photos
+      ;;
     bench)
-      if [[ -d $unpacked/site ]] && ! bundled_python; then
-        skipped "headrace bench: this python3 is not the version that the package was made for"
-      else
-        step "headrace bench: one hash" one_hash
-      fi
+      python_step "headrace bench: one hash" numpy rich typer -- \
+        tools/one_hash.py "${gpu_device/cpu/host}" examples/pictures
+      ;;
+    loaders)
+      python_step "whole loaders, beside their predictions and their peers" numpy torch -- \
+        bench/gpu_loaders.py "${gpu_photos:-examples/pictures}" build/gpu/loaders \
+        --device "${gpu_device/cpu/host}"
       ;;
   esac
 }
 
 gpu() {
-  local steps=() name
+  local steps=() name bundling=''
   while (($#)); do
     case $1 in
       -h | --help) gpu_help && return ;;
-      --bundle) make_bundle && return ;;
+      --bundle) bundling=1 ;;
+      --photos) gpu_photos=${2:-} && shift ;;
       --device) gpu_device=${2:-} && shift ;;
       *)
         [[ " ${gpu_steps[*]} " == *" $1 "* ]] || { gpu_help >&2 && exit 2; }
@@ -141,13 +200,18 @@ gpu() {
     shift
   done
   [[ $gpu_device == cuda || $gpu_device == cpu ]] || { gpu_help >&2 && exit 2; }
-  ((${#steps[@]})) || steps=("${gpu_steps[@]}")
+  [[ ! $gpu_photos || -d $gpu_photos ]] || { echo "no folder: $gpu_photos" >&2 && exit 2; }
+  if [[ $bundling ]]; then
+    make_bundle
+    return
+  fi
+  if ((${#steps[@]})); then gpu_quick=(); else steps=("${gpu_usual[@]}"); fi
   rm -rf "$results" && mkdir -p "$results"
   if [[ $gpu_device == cuda ]] && ! has_gpu; then
     skipped "CUDA kernels on a GPU: no GPU here"
   elif [[ -e $bundle ]]; then
     unpack_bundle
-    for name in "${steps[@]}"; do gpu_step "$name"; done
+    for name in "${steps[@]}"; do gpu_step "$name" "${gpu_quick[$name]:-}"; done
   elif ! has_nvcc; then
     skipped "CUDA kernels on a GPU: no nvcc here, and no $bundle (./dev gpu --bundle)"
   else
@@ -158,7 +222,8 @@ gpu() {
     step "CUDA kernels compile" has_kernels
     step "the figures' program builds" cmake --build --preset release --target gpu_figures -- --quiet
     step "the package builds and installs" package
-    for name in "${steps[@]}"; do gpu_step "$name"; done
+    for name in "${steps[@]}"; do gpu_step "$name" "${gpu_quick[$name]:-}"; done
   fi
+  gpu_table
   python3 tools/tally.py "$results"
 }
