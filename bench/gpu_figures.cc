@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a GPU takes for the steps of JPEG decoding, for the resize and for the finish, with what
-// docs/cuda.md predicts beside it: copies over the bus, each kernel on batches of 256 random crops,
-// batches of other sizes, and several in flight. First a batch is compared with the CPU's pixels,
-// decoded and resized. One line a figure; needs no network.
+// docs/cuda.md predicts next to it: copies over the bus, each kernel on batches of 256 random
+// crops, walks with row indexes of several spacings, one to six batches in flight, and 1,024
+// samples in parts. First batches are compared with the CPU's pixels, decoded and resized. One line
+// a figure; needs no network.
 //
 //     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: pictures that it makes
 //     gpu_figures --devices                       # how many GPUs can be used, or why none can
@@ -18,33 +19,37 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/gpu_flight.h"
 #include "headrace/base/error.h"
-#include "headrace/base/pages.h"
-#include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/device.h"
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/mix_rows.h"
-#include "headrace/kernels/batch/picture_batch.h"
-#include "headrace/kernels/batch/queue.h"
-#include "headrace/kernels/batch/resize_batch.h"
-#include "tools/made_pictures.h"
+#include "headrace/kernels/device_jpeg/clear_words.h"
 
 using namespace headrace;
-using made_pictures::Bytes;
+using namespace headrace::gpu_flight;
 
 namespace {
 
-// Of an H100 (SXM): docs/cuda.md tells where they come from. Nothing of it was measured.
-constexpr double kPredictedCopy = 50e9;             // bytes a second
-constexpr double kPredictedWalk = 1.3e-3;           // of 256 crops alone
-constexpr double kPredictedInstructions = 0.23e12;  // of warps a second: a quarter of the peak
-constexpr double kPredictedSamples = 100e3;         // a second, three batches in flight
+// Of an H100 (SXM): docs/cuda.md tells where they come from.
+constexpr double kCopy = 50e9;             // bytes a second
+constexpr double kInstructions = 0.23e12;  // of warps a second: a quarter of the peak
+constexpr double kSymbol = 192e-9;         // of a walk where few warps walk: 380 cycles
+// A batch of 256 finished samples: what does not overlap with others, and its copy to the device.
+constexpr double kAlone = 0.45e-3, kUpload = 0.41e-3;
+constexpr double kCrowd = 0.07;  // by how much each batch in flight slows down a walk
 
-constexpr int kSize = 224, kChannels = 3;  // of a sample
-constexpr size_t kSampleBytes = size_t{kChannels} * kSize * kSize;
+// Row indexes: bits between two entries. The largest that there is: rows alone, in photos.
+constexpr int kRowsAlone = 65535 * 64, kUsual = 8192;
 
-PictureStrides sample_strides() { return PictureStrides::channels_first(kChannels, kSize, kSize); }
+double predicted_walk(int64_t chain) { return double(chain) * kSymbol; }
+double predicted_dc(int spacing) { return spacing == kRowsAlone ? 0.08e-3 : 0.02e-3; }
+// Of so many batches of 256 that begin together.
+double predicted_seconds(const Flight& flight, double batches) {
+  return predicted_walk(flight.longest_chain()) * (1 + kCrowd * batches) +
+         predicted_dc(flight.spacing()) + kUpload + batches * kAlone;
+}
 
 class Line {
  public:
@@ -58,191 +63,25 @@ class Line {
   }
 };
 
+// The device is the CPU: one round, and smaller batches.
+bool is_cpu = false;
+int batch_size() { return is_cpu ? 16 : 256; }
+
 // The median time of some rounds, in seconds; each ends with an empty stream.
 template <class Work>
 double seconds(Stream& stream, int rounds, Work&& work) {
   std::vector<double> times;
+  if (is_cpu) rounds = 0;
   for (int i = 0; i <= rounds; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     work();
     stream.synchronize();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    if (i > 0) times.push_back(taken.count());  // the first one loads the kernels
+    if (i > 0 || is_cpu) times.push_back(taken.count());  // the first one loads the kernels
   }
   std::ranges::nth_element(times, times.begin() + rounds / 2);
   return times[size_t(rounds / 2)];
 }
-
-// Pinned, where the device can.
-class Pinned {
- public:
-  Pinned(Device& device, size_t bytes) : device_(device), bytes_(bytes), pages_(map_pages(bytes)) {
-    pinned_ = device.pin(pages_, bytes);
-  }
-  ~Pinned() {
-    if (pinned_) device_.unpin(pages_);
-    unmap_pages(pages_, bytes_);
-  }
-  Pinned(const Pinned&) = delete;
-  uint8_t* data() { return static_cast<uint8_t*>(pages_); }
-
- private:
-  Device& device_;
-  size_t bytes_;
-  void* pages_;
-  bool pinned_ = false;
-};
-
-// A copy on the device; the values may go.
-template <class T>
-std::shared_ptr<void> put(Device& device, Stream& stream, const std::vector<T>& values) {
-  const size_t bytes = values.size() * sizeof(T);
-  std::shared_ptr<void> memory = device.allocate(bytes);  // shared: as it hands it out
-  stream.copy(memory.get(), values.data(), bytes);
-  stream.synchronize();
-  return memory;
-}
-
-// A batch of crops with all its memory.
-class Flight {
- public:
-  Flight(Device& device, const std::vector<Bytes>& files, int samples, uint32_t seed)
-      : stream_(device.make_stream()) {
-    jpeg_test::Draw draw(seed);
-    jpeg_test::Decoder decoder;
-    std::vector<std::vector<uint8_t>> index(files.size());
-    for (int i = 0; batch_.sizes().pictures < samples && i < 4 * samples; ++i) {
-      const size_t file = size_t(i) % files.size();
-      const Result<ImageHeader> header = decoder.header(files[file]);
-      if (!header) continue;
-      if (index[file].empty()) index[file] = decoder.row_index(files[file]);
-      const Window window = made_pictures::crop(draw, header->width, header->height);
-      if (!batch_.add(files[file], index[file], window, ColorMode::kRGB)) continue;
-      pictures_.push_back({file, window});
-    }
-    const DeviceJpegSizes& sizes = batch_.sizes();
-    upload_ = std::make_unique<Pinned>(device, size_t(upload_bytes(sizes)));
-    batch_.write(upload_->data());
-    there_ = device.allocate(size_t(upload_bytes(sizes)));
-    scratch_ = device.allocate(size_t(scratch_bytes(sizes)));
-    out_ = device.allocate(size_t(sizes.out_bytes));
-    at_ = place(sizes, static_cast<uint8_t*>(there_.get()), static_cast<uint8_t*>(scratch_.get()),
-                static_cast<uint8_t*>(out_.get()));
-    plan_samples(device);
-  }
-
-  int64_t samples() const { return batch_.sizes().pictures; }
-  const ResizePlan& resizes() const { return resizes_; }
-  const ResizeMemory& resize_memory() const { return resize_at_; }
-  const PictureBatch& finish() const { return finish_; }
-  Stream& stream() { return *stream_; }
-  const DeviceJpegSizes& sizes() const { return batch_.sizes(); }
-  const DeviceJpegMemory& memory() const { return at_; }
-
-  void upload() {
-    stream_->copy(there_.get(), upload_->data(), size_t(upload_bytes(batch_.sizes())));
-  }
-  void decode() { queue_decoding(*stream_, batch_.sizes(), at_); }
-  void make_samples() {
-    upload();
-    decode();
-    queue_resize(*stream_, resizes_, resize_at_);
-    queue(*stream_, finish_);
-  }
-
-  // Whether every picture is there, and every pixel is the CPU's.
-  bool is_exact(const std::vector<Bytes>& files) {
-    make_samples();
-    std::vector<uint8_t> flags(size_t(flag_bytes(sizes()))), out(size_t(sizes().out_bytes));
-    std::vector<uint8_t> resized(size_t(samples()) * kSampleBytes);
-    stream_->copy(flags.data(), at_.refused, flags.size());
-    stream_->copy(out.data(), out_.get(), out.size());
-    stream_->copy(resized.data(), resize_at_.batch, resized.size());
-    stream_->synchronize();
-    if (resized != resized_here(out)) return false;
-    jpeg_test::Decoder decoder;
-    for (size_t i = 0; i < pictures_.size(); ++i) {
-      const auto& [file, window] = pictures_[i];
-      const jpeg_test::Pixels expected = decoder.window(files[file], window);
-      if (flags[i] != 0 || !expected.ok) return false;
-      for (int y = 0; y < window.height; ++y) {
-        for (int x = 0; x < window.width; ++x) {
-          for (int c = 0; c < 3; ++c) {
-            if (out[size_t(batch_.row_offset(i, c, y) + x)] !=
-                expected.data[(size_t(y) * window.width + x) * 3 + c]) {
-              return false;
-            }
-          }
-        }
-      }
-    }
-    return true;
-  }
-
- private:
-  void plan_samples(Device& device) {
-    std::vector<ResizeWindow> windows;
-    for (size_t i = 0; i < size_t(samples()); ++i) {
-      const DevicePicture& picture = batch_.picture(i);
-      windows.push_back(
-          {.from = batch_.row_offset(i, 0, 0),
-           .strides = {.row = picture.out_stride, .column = 1, .channel = picture.out_plane},
-           .height = picture.height,
-           .width = picture.width,
-           .flip = i % 2 == 1});
-    }
-    resizes_ = plan_resize({.height = kSize, .width = kSize, .strides = sample_strides()}, windows);
-    std::vector<uint8_t> told(size_t(upload_bytes(resizes_)));
-    write(resizes_, told.data());
-    told_ = put(device, *stream_, told);
-    between_ = device.allocate(size_t(scratch_bytes(resizes_)));
-    resized_ = device.allocate(size_t(samples()) * kSampleBytes);
-    finished_ = device.allocate(size_t(samples()) * kSampleBytes * 2);
-    table_ = put(device, *stream_, std::vector<uint16_t>(kChannels * 256));
-    resize_at_ = {.upload = static_cast<const uint8_t*>(told_.get()),
-                  .scratch = static_cast<uint8_t*>(between_.get()),
-                  .pictures = static_cast<const uint8_t*>(out_.get()),
-                  .batch = static_cast<uint8_t*>(resized_.get())};
-    finish_ = {.pictures = resized_.get(),
-               .from = sample_strides(),
-               .channels = kChannels,
-               .height = kSize,
-               .width = kSize,
-               .count = samples(),
-               .batch = finished_.get(),
-               .to = sample_strides(),
-               .to_height = kSize,
-               .to_width = kSize,
-               .map = {.bytes = 2, .table = table_.get()}};
-  }
-
-  // By the same functions on the CPU, whose tests compare them with Pillow.
-  std::vector<uint8_t> resized_here(std::vector<uint8_t> pictures) const {
-    pictures.resize((pictures.size() + 7) / 8 * 8);
-    std::vector<uint8_t> resized(size_t(samples()) * kSampleBytes);
-    std::vector<uint8_t> told(size_t(upload_bytes(resizes_))),
-        between(size_t(scratch_bytes(resizes_)));
-    write(resizes_, told.data());
-    for_each_kernel(resizes_,
-                    {.upload = told.data(),
-                     .scratch = between.data(),
-                     .pictures = pictures.data(),
-                     .batch = resized.data()},
-                    [](const auto& kernel) { run_items(kernel, 0, kernel.items()); });
-    return resized;
-  }
-
-  StreamPtr stream_;
-  JpegDeviceBatch batch_;
-  ResizePlan resizes_;
-  PictureBatch finish_;
-  std::vector<std::pair<size_t, Window>> pictures_;
-  std::unique_ptr<Pinned> upload_;
-  // shared: as a Device hands them out
-  std::shared_ptr<void> there_, scratch_, out_, told_, between_, resized_, table_, finished_;
-  DeviceJpegMemory at_;
-  ResizeMemory resize_at_;
-};
 
 void time_copies(Device& device) {
   const StreamPtr stream = device.make_stream();
@@ -253,7 +92,7 @@ void time_copies(Device& device) {
     const double up = seconds(*stream, 20, [&] { stream->copy(there.get(), host.data(), bytes); });
     const double down =
         seconds(*stream, 20, [&] { stream->copy(host.data(), there.get(), bytes); });
-    const double predicted = bytes > (1 << 20) ? kPredictedCopy / 1e9 : 0;
+    const double predicted = bytes > (1 << 20) ? kCopy / 1e9 : 0;
     Line::figure(("copy to the device, " + size).c_str(), double(bytes) / up / 1e9, predicted,
                  "GB/s");
     Line::figure(("copy to the host, " + size).c_str(), double(bytes) / down / 1e9, predicted,
@@ -261,32 +100,60 @@ void time_copies(Device& device) {
   }
 }
 
-double predicted_seconds(const Flight& flight, double instructions) {
-  return instructions * double(flight.samples()) / kPredictedInstructions;
+double seconds_of(const Flight& flight, double instructions) {
+  return instructions * double(flight.samples()) / kInstructions;
 }
 
 // Each kernel by itself. How many warp instructions a sample takes: tools/device_costs.py.
 void time_kernels(Flight& flight) {
   struct Step {
     const char* name;
-    double instructions;  // of a warp, a sample
+    double predicted;  // seconds
   };
+  const auto by_cost = [&](double instructions) { return seconds_of(flight, instructions); };
   // In the order of for_each_kernel().
-  constexpr Step kSteps[] = {{"flags", 0},
-                             {"tables", 29e3},
-                             {"walk", 0},
-                             {"DC sums", 10e3},
-                             {"transform", 114e3},
-                             {"colour of 4:4:4", 51e3},
-                             {"colour of 4:2:0", 39e3}};
+  const Step steps[] = {{"flags", 0},
+                        {"tables", by_cost(29e3)},
+                        {"walk", predicted_walk(flight.longest_chain())},
+                        {"DC sums", predicted_dc(flight.spacing())},
+                        {"transform", by_cost(114e3)},
+                        {"colour of 4:4:4", by_cost(51e3)},
+                        {"colour of 4:2:0", by_cost(39e3)}};
   size_t number = 0;
   for_each_kernel(flight.sizes(), flight.memory(), [&](const auto& kernel) {
-    const Step& step = kSteps[std::min(number++, std::size(kSteps) - 1)];
+    const Step& step = steps[std::min(number++, std::size(steps) - 1)];
     const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), kernel); });
-    double predicted = predicted_seconds(flight, step.instructions);
-    if (std::string_view(step.name) == "walk") predicted = kPredictedWalk;
-    Line::figure(step.name, taken * 1e3, predicted * 1e3, "ms a batch of 256");
+    Line::figure(step.name, taken * 1e3, step.predicted * 1e3, "ms a batch of 256");
   });
+  // The walk clears its blocks; a kernel that only does that takes so long.
+  const ClearWords zeros{.memory = flight.memory().coefficients,
+                         .bytes = flight.sizes().blocks * 128};
+  const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), zeros); });
+  Line::figure("zeros by a kernel of their own", taken * 1e3, 0.06, "ms a batch of 256");
+}
+
+std::string name_of(int spacing) {
+  return spacing == kRowsAlone ? "rows alone" : "every " + std::to_string(spacing) + " bits";
+}
+
+void time_walks(Device& device, Files& files) {
+  for (const int spacing : {kRowsAlone, 16384, kUsual, 4096}) {
+    Flight flight(device, files, {.samples = batch_size(), .spacing = spacing});
+    const int64_t chain = flight.longest_chain();
+    flight.make_samples();
+    const std::string index = ", index of " + name_of(spacing);
+    for_each_kernel(flight.sizes(), flight.memory(), [&]<class Kernel>(const Kernel& kernel) {
+      constexpr bool walks = std::is_same_v<Kernel, WalkRows>, sums = std::is_same_v<Kernel, SumDc>;
+      if constexpr (!walks && !sums) return;
+      const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), kernel); });
+      const double predicted = walks ? predicted_walk(chain) : predicted_dc(spacing);
+      Line::figure(((walks ? "walk" : "DC sums") + index).c_str(), taken * 1e3, predicted * 1e3,
+                   "ms a batch of 256");
+      if (!walks) return;
+      Line::figure("  longest stretch", double(chain), 0, "symbols");
+      Line::figure("  a symbol of it", taken / double(chain) * 1e9, kSymbol * 1e9, "ns");
+    });
+  }
 }
 
 // Of the resize, whose passes come in either order, and of the finish to 16 bits.
@@ -312,40 +179,59 @@ void time_resize(Flight& flight) {
                   });
   add(finish, flight.finish());
   for (const Step& step : {weights, along, across, finish}) {
-    Line::figure(step.name, step.taken * 1e3, predicted_seconds(flight, step.instructions) * 1e3,
+    Line::figure(step.name, step.taken * 1e3, seconds_of(flight, step.instructions) * 1e3,
                  "ms a batch of 256");
   }
 }
 
-void time_batches(Device& device, const std::vector<Bytes>& files) {
-  for (const int samples : {64, 256, 1024}) {
-    Flight flight(device, files, samples, 3);
-    const double taken = seconds(flight.stream(), 5, [&] {
-      flight.upload();
-      flight.decode();
-    });
-    Line::figure(("upload and decode, " + std::to_string(samples) + " at a time").c_str(),
-                 double(flight.samples()) / taken, 0, "samples/s");
-  }
-  std::vector<std::unique_ptr<Flight>> flights;
-  for (uint32_t i = 0; i < 3; ++i) {
-    flights.push_back(std::make_unique<Flight>(device, files, 256, 10 + i));
-  }
+// Samples a second of batches that begin together, each on its own stream.
+double rate(std::span<const std::unique_ptr<Flight>> flights) {
   int64_t samples = 0;
   for (const auto& flight : flights) samples += flight->samples();
-  const auto in_flight = [&](const char* what, double predicted, auto&& queue_all) {
-    const double taken = seconds(flights[0]->stream(), 9, [&] {
-      for (const auto& flight : flights) queue_all(*flight);
-      for (const auto& flight : flights) flight->stream().synchronize();
-    });
-    Line::figure(what, double(samples) / taken, predicted, "samples/s");
-  };
-  in_flight("upload and decode, 3 batches of 256 in flight", 0, [](Flight& flight) {
-    flight.upload();
-    flight.decode();
+  const double taken = seconds(flights[0]->stream(), 9, [&] {
+    for (const auto& flight : flights) flight->make_samples();
+    for (const auto& flight : flights) flight->stream().synchronize();
   });
-  in_flight("finished samples, 3 batches of 256 in flight", kPredictedSamples,
-            [](Flight& flight) { flight.make_samples(); });
+  return double(samples) / taken;
+}
+
+void time_in_flight(Device& device, Files& files) {
+  for (const int spacing : {kRowsAlone, kUsual}) {
+    std::vector<std::unique_ptr<Flight>> flights;
+    for (uint32_t i = 0; i < 6; ++i) {
+      flights.push_back(std::make_unique<Flight>(
+          device, files, FlightSpec{.samples = batch_size(), .seed = 10 + i, .spacing = spacing}));
+    }
+    std::printf("finished samples, batches of 256, index of %s\n", name_of(spacing).c_str());
+    for (const size_t n : {1, 2, 3, 4, 6}) {
+      const auto some = std::span(flights).first(n);
+      Line::figure(("  " + std::to_string(n) + " in flight").c_str(), rate(some),
+                   256 * double(n) / predicted_seconds(*some[0], double(n)), "samples/s");
+    }
+  }
+}
+
+void time_parts(Device& device, Files& files) {
+  const int batch = 4 * batch_size();
+  for (const int spacing : {kRowsAlone, kUsual}) {
+    std::printf("finished samples, a batch of %d, index of %s\n", batch, name_of(spacing).c_str());
+    for (const int parts : {1, 4, 8}) {
+      std::vector<std::unique_ptr<Flight>> flights;
+      for (int i = 0; i < parts; ++i) {
+        flights.push_back(std::make_unique<Flight>(device, files,
+                                                   FlightSpec{.samples = batch / parts,
+                                                              .seed = 3,
+                                                              .spacing = spacing,
+                                                              .first = i * batch / parts}));
+      }
+      // In one part, nothing is computed while it crosses.
+      const double more = parts == 1 ? 3 * kUpload : 0;
+      const double predicted = 1024 / (predicted_seconds(*flights[0], 4) + more);
+      Line::figure(parts == 1 ? "  in one part"
+                              : ("  in " + std::to_string(parts) + " parts together").c_str(),
+                   rate(flights), predicted, "samples/s");
+    }
+  }
 }
 
 // The finish of 256 pictures of 3 x 224 x 224, whose bytes are there already, in float32: rows with
@@ -416,22 +302,29 @@ void time_finish(Device& device) {
          0.12);
 }
 
-int measure(const std::string& name, const std::vector<Bytes>& files) {
+int measure(const std::string& name, Files files) {
   const DevicePtr device = open_device(name);
+  is_cpu = name == "cpu";
   std::printf("%s, %zu JPEG files\n%-44s %12s %12s\n", device->name().c_str(), files.size(), "",
               "measured", "predicted");
-  Flight flight(*device, files, 256, 1);
-  const bool exact = flight.is_exact(files);
-  std::printf("%-44s %12s %12s  of %ld crops\n", "pixels that are the CPU's",
-              exact ? "all" : "NOT ALL", "all", long(flight.samples()));
-  if (!exact) return 1;
+  for (const int spacing : {kRowsAlone, kUsual}) {
+    Flight flight(*device, files, {.samples = batch_size(), .spacing = spacing});
+    const bool exact = flight.is_exact(files);
+    std::printf("%-44s %12s %12s  of %ld crops, index of %s\n", "pixels that are the CPU's",
+                exact ? "all" : "NOT ALL", "all", long(flight.samples()), name_of(spacing).c_str());
+    if (!exact) return 1;
+  }
+  Flight flight(*device, files, {.samples = batch_size(), .spacing = kUsual});
+  flight.make_samples();
   Line::figure("bytes that cross", double(upload_bytes(flight.sizes())) / double(flight.samples()),
                85e3, "a sample");
   time_copies(*device);
   time_kernels(flight);
+  time_walks(*device, files);
   time_resize(flight);
   time_finish(*device);
-  time_batches(*device, files);
+  time_in_flight(*device, files);
+  time_parts(*device, files);
   return 0;
 }
 
@@ -457,7 +350,7 @@ int main(int argc, char** argv) {
   }
   try {
     return measure(device,
-                   folder.empty() ? made_pictures::made() : made_pictures::files_of(folder));
+                   Files(folder.empty() ? made_pictures::made() : made_pictures::files_of(folder)));
   } catch (const Exception& error) {
     std::printf("%s\n", error.what());
     return 4;
