@@ -87,10 +87,14 @@ ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) co
   return out;
 }
 
-std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not) {
+std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
+                                           bool before_steps) {
   const auto* picture = std::get_if<EncodedPicture>(&recipe.source_);
   std::optional<NotCoded> refusal = refusal_of(picture);
-  if (!refusal && (!recipe.steps_.empty() || !recipe.map_->is_identity())) {
+  const bool has_steps = !recipe.steps_.empty();
+  // A border that was added after the steps has their colours already.
+  const bool border_after = has_steps && recipe.padded_ && !recipe.first_fill_;
+  if (!refusal && ((has_steps && !before_steps) || border_after || !recipe.map_->is_identity())) {
     refusal = NotCoded::kColors;
   }
   if (!refusal && !recipe.erased_.empty()) refusal = NotCoded::kRectangles;
@@ -117,6 +121,7 @@ std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_n
       .at_top = place(recipe.flip_y_after_, recipe.range_y_, shown.height, recipe.canvas_.height),
       .at_left = place(recipe.flip_x_after_, recipe.range_x_, shown.width, recipe.canvas_.width)};
   for (size_t c = 0; c < out.fill.size(); ++c) out.fill[c] = static_cast<uint8_t>(recipe.fill_[c]);
+  if (has_steps && recipe.padded_) out.fill = *recipe.first_fill_;
   if (recipe.resize_) {
     out.filter = recipe.resize_->filter;
     out.resized = recipe.resize_->to;

@@ -43,7 +43,9 @@ struct CodedWindow {
   ResizeWindow resize(int64_t first, int64_t row, int64_t channel) const;
 };
 
-// Nothing, and why, where the recipe comes to more than that.
-std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not);
+// Nothing, and why, where the recipe comes to more than that. before_steps: what it comes to before
+// its pixel steps.
+std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
+                                           bool before_steps = false);
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/image/collage.h"
+#include "headrace/image/pending_picture.h"
 #include "headrace/image/render.h"
 
 namespace headrace {
@@ -50,8 +51,23 @@ size_t Renderer::source_bytes(const Recipe& recipe) {
   if (const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&recipe.source_)) {
     return canvas_bytes(**collage);
   }
+  if (const auto* pending = std::get_if<std::shared_ptr<const PendingPicture>>(&recipe.source_)) {
+    return source_bytes((*pending)->from);
+  }
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
   return picture ? (*picture)->pixels.size() : 0;
+}
+
+// As the step would have done it at once.
+Result<void> Renderer::do_pending(Recipe& recipe) {
+  const auto pending = std::get<std::shared_ptr<const PendingPicture>>(recipe.source_);
+  Recipe from = pending->from;
+  if (Result<void> made = materialize(from); !made) return made;
+  Recipe outcome = pending->pass.function->apply(pending->pass, from.pixels());
+  if (recipe.start_from(outcome)) return {};
+  if (Result<void> made = materialize(outcome); !made) return made;
+  recipe.start_from(outcome);  // which has no steps of its own now
+  return {};
 }
 
 Result<void> Renderer::materialize(Recipe& recipe) {

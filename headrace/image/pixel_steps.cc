@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/image/pixel_steps.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headrace/kernels/color/table_rows.h"
@@ -51,6 +52,12 @@ bool PixelSteps::add(const PixelStep& step) {
   if (steps_.empty()) steps_.reserve(kMost);
   steps_.push_back(step);
   return true;
+}
+
+bool PixelSteps::are_coded() const {
+  return std::ranges::all_of(steps_, [](const PixelStep& step) {
+    return step.table || step.function->code != PixelCode::kNone;
+  });
 }
 
 int PixelSteps::channels(int in) const {

@@ -12,10 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "headrace/base/dtype.h"
 #include "headrace/image/picture.h"
+#include "headrace/kernels/batch/pixel_program.h"
 #include "headrace/kernels/color/table_form.h"
 
 namespace headrace {
@@ -34,6 +36,8 @@ struct PixelFunction {
   // next).
   void (*floats)(const PixelStep& step, const float* const in[], int channels, int count,
                  float* const out[]);
+  // The kernel's form of it, of bytes, with the same values. kNone: no device has it.
+  PixelCode code = PixelCode::kNone;
 };
 
 // What becomes of each value of a channel; a picture of one channel has the first.
@@ -72,6 +76,8 @@ class PixelSteps {
   static constexpr int kMost = 8;
 
   bool empty() const { return steps_.empty(); }
+  std::span<const PixelStep> all() const { return steps_; }
+  bool are_coded() const;  // each of them, for a device
   // False, and nothing is changed, when there is no room. Two tables in a row become one.
   bool add(const PixelStep& step);
   // Where the last step is a table of bytes: that, and the steps without it.

@@ -2,10 +2,12 @@
 #include "headrace/image/recipe.h"
 
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
 #include <utility>
 
 #include "headrace/image/collage.h"
+#include "headrace/image/pending_picture.h"
 #include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
@@ -39,6 +41,12 @@ Part outputs_of(Filter filter, int input, int output, int low, int high) {
   return part;
 }
 
+std::array<uint8_t, 4> bytes_of(const ChannelValues& values) {
+  std::array<uint8_t, 4> bytes{};
+  for (size_t c = 0; c < bytes.size(); ++c) bytes[c] = static_cast<uint8_t>(values[c]);
+  return bytes;
+}
+
 }  // namespace
 
 Recipe::Recipe(EncodedPicture picture)
@@ -67,6 +75,12 @@ Recipe::Recipe(std::shared_ptr<const Collage> collage)
   take_all();
 }
 
+Recipe::Recipe(std::shared_ptr<const PendingPicture> picture)
+    : window_{0, 0, picture->size.width, picture->size.height} {
+  source_ = std::move(picture);
+  take_all();
+}
+
 Size Recipe::size() const { return canvas_; }
 
 int Recipe::channels() const { return steps_.channels(source_channels()); }
@@ -78,6 +92,8 @@ int Recipe::source_channels() const {
           return channels_of(source.color, source.header);
         } else if constexpr (std::is_same_v<Source, std::shared_ptr<const WarpedPicture>>) {
           return headrace::source_channels(*source);
+        } else if constexpr (std::is_same_v<Source, std::shared_ptr<const PendingPicture>>) {
+          return source->from.channels();
         } else if constexpr (std::is_same_v<Source, std::monostate>) {
           return 0;
         } else {
@@ -89,7 +105,58 @@ int Recipe::source_channels() const {
 
 bool Recipe::is_derived() const {
   return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(source_) ||
-         std::holds_alternative<std::shared_ptr<const Collage>>(source_);
+         std::holds_alternative<std::shared_ptr<const Collage>>(source_) || is_pending();
+}
+
+bool Recipe::is_pending() const {
+  return std::holds_alternative<std::shared_ptr<const PendingPicture>>(source_);
+}
+
+bool Recipe::left_to_device() const {
+  const auto* const encoded = std::get_if<EncodedPicture>(&source_);
+  const bool starts_there = encoded ? encoded->on_device && encoded->sample == DType::kUInt8
+                                    : pending_in_place() != nullptr;
+  return starts_there && !frame_ && map_->is_identity() && erased_.empty() && steps_.are_coded() &&
+         channels() == source_channels();
+}
+
+const PendingPicture* Recipe::pending_in_place() const {
+  const auto* const source = std::get_if<std::shared_ptr<const PendingPicture>>(&source_);
+  if (!source || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_) {
+    return nullptr;
+  }
+  const PendingPicture& picture = **source;
+  const bool whole = window_ == Window{0, 0, picture.size.width, picture.size.height};
+  return whole ? &picture : nullptr;
+}
+
+// What is mirrored before the pass is the pass's outcome mirrored, where the function says so; then
+// decoding does it.
+bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
+  const PendingPicture* const picture = pending_in_place();
+  if (!picture || !erased_.empty() || !picture->pass.function->keeps_mirrored) return false;
+  PendingPicture mirrored = *picture;
+  if (!(mirrored.from.*flip)()) return false;
+  source_ = std::make_shared<const PendingPicture>(std::move(mirrored));
+  return true;
+}
+
+// In place of the pending pass what it comes to, of the same size: pixels or a warp, and steps on
+// them. False, and nothing is changed, where these are too many with those that follow.
+bool Recipe::start_from(const Recipe& source) {
+  PixelSteps steps = source.steps_;
+  for (const PixelStep& step : steps_.all()) {
+    if (!steps.add(step)) return false;
+  }
+  source_ = source.source_;
+  steps_ = std::move(steps);
+  return true;
+}
+
+Recipe pending(Recipe recipe, PendingPass pass) {
+  const Size size = pass.warp ? pass.warp->to : recipe.size();
+  return Recipe(std::make_shared<const PendingPicture>(
+      PendingPicture{std::move(recipe), std::move(pass), size}));
 }
 
 bool Recipe::takes_as_it_is() const {
@@ -182,6 +249,7 @@ bool Recipe::erase(const Erased& part) {
 
 bool Recipe::flip_horizontal() {
   if (has_noise()) return false;
+  if (mirror_pending(&Recipe::flip_horizontal)) return true;
   bool& flip = resized_or_padded() ? flip_x_after_ : flip_x_before_;
   flip = !flip;
   for (Erased& erased : erased_) {
@@ -193,6 +261,7 @@ bool Recipe::flip_horizontal() {
 
 bool Recipe::flip_vertical() {
   if (has_noise()) return false;
+  if (mirror_pending(&Recipe::flip_vertical)) return true;
   bool& flip = resized_or_padded() ? flip_y_after_ : flip_y_before_;
   flip = !flip;
   for (Erased& erased : erased_) {
@@ -262,6 +331,7 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
   if (padded_ && wanted != fill_) return false;
   if (flip_x_after_) std::swap(left, right);
   if (flip_y_after_) std::swap(top, bottom);
+  if (!padded_) first_fill_.reset();
   padded_ = true;
   fill_ = wanted;
   canvas_ = {canvas_.height + top + bottom, canvas_.width + left + right};
@@ -277,10 +347,12 @@ std::optional<Recipe::Shown> Recipe::shown() const {
 
 bool Recipe::compute(const PixelStep& step) {
   const int before = channels();
+  const bool before_any = steps_.empty();
   PixelStep its = step;
   if (map_->input() != DType::kUInt8) its.table.reset();  // which is of bytes
   if (!map_->is_identity() || !erased_.empty() || !steps_.add(its)) return false;
   if (!padded_) return true;
+  if (before_any && map_->input() == DType::kUInt8) first_fill_ = bytes_of(fill_);
   PixelSteps alone;
   alone.add(its);
   fill_ = alone.of_pixel(fill_, map_->input(), before);
@@ -323,6 +395,7 @@ void Recipe::drop_empty_canvas() {
   if (canvas_ != Size{range_.height, range_.width}) return;
   padded_ = false;
   fill_ = {};
+  first_fill_.reset();
   if (resize_) return;
   flip_x_before_ ^= std::exchange(flip_x_after_, false);
   flip_y_before_ ^= std::exchange(flip_y_after_, false);

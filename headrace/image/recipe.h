@@ -3,7 +3,7 @@
 //
 // A recipe is a normal form, and its fields stand in the order in which rendering applies them:
 //
-//   source (encoded, pixels, a collage, or a warp)
+//   source (encoded, pixels, a collage, a warp, or a pass that is pending)
 //          -> window -> orientation (transpose, then flips)
 //          -> at most one resize, of the window or of a frame of one colour around it
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
@@ -64,9 +64,12 @@ struct EncodedPicture {
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
   int page = 0;
   RowIndexSlot row_index = {};
+  bool on_device = false;  // it is to be decoded there, if its steps allow that
 };
 
-struct Collage;  // collage.h, which is made of recipes
+struct Collage;         // collage.h, which is made of recipes
+struct PendingPicture;  // pending_picture.h, likewise
+struct CodedProgram;
 struct CodedWindow;
 enum class NotCoded : uint8_t;
 struct RecipeEdit;
@@ -79,7 +82,8 @@ class Recipe {
   explicit Recipe(std::shared_ptr<const Picture> picture);
   // Of what comes out. shared: branches, until one of them is made.
   explicit Recipe(std::shared_ptr<const WarpedPicture> picture);
-  explicit Recipe(std::shared_ptr<const Collage> collage);  // shared likewise
+  explicit Recipe(std::shared_ptr<const Collage> collage);         // shared likewise
+  explicit Recipe(std::shared_ptr<const PendingPicture> picture);  // shared likewise
 
   // The present size, i.e. what rendering would give now.
   [[nodiscard]] Size size() const;
@@ -124,12 +128,19 @@ class Recipe {
   // Whether a warp or a collage is still to be computed: what several want of it is materialized
   // first.
   [[nodiscard]] bool is_derived() const;
+  // Whether a pass over all pixels may be noted (pending_picture.h) in place of being done: a
+  // device decodes the image, and nothing so far keeps it from doing the rest.
+  [[nodiscard]] bool left_to_device() const;
+  // Whether it starts from such a pass.
+  [[nodiscard]] bool is_pending() const;
 
  private:
   friend class Renderer;
   friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
   friend std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
-  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not);
+  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
+                                                    bool before_steps);
+  friend std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not);
   struct Resize {
     Size to;
     Filter filter;
@@ -142,6 +153,10 @@ class Recipe {
   };
   int source_channels() const;
   bool takes_as_it_is() const;  // the window's pixels
+  // Of a pending pass: that of which each pixel stays where it is; else null.
+  const PendingPicture* pending_in_place() const;
+  bool mirror_pending(bool (Recipe::*flip)());
+  bool start_from(const Recipe& source);
   void frame_and_resize(Size to, Filter filter);
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
@@ -154,7 +169,8 @@ class Recipe {
   void drop_empty_canvas();
 
   std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
-               std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>>
+               std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>,
+               std::shared_ptr<const PendingPicture>>
       source_;
   Window window_;                                       // in the source's stored coordinates
   bool transpose_ = false;                              // of the window
@@ -166,6 +182,8 @@ class Recipe {
   Size canvas_;                    // equal to the range's size where not padded
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
   ChannelValues fill_{};           // of the canvas, as the pixel steps leave it
+  // What the pixel steps have made that fill of, where they came after it; of bytes.
+  std::optional<std::array<uint8_t, 4>> first_fill_;
   bool flip_x_after_ = false, flip_y_after_ = false;
   PixelSteps steps_;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);

@@ -87,12 +87,13 @@ std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not) {
             : recipe.erased_.size() > 1                       ? "several rectangles"
                                                               : "";
   if (!why_not.empty()) return std::nullopt;
-  RecipeEdit out{.edit = {.flip = recipe.flip_x_after_},
-                 .size = recipe.canvas_,
-                 .map = recipe.map_,
-                 .fill = {}};
+  // After a pass over pixels a flip is the last step, too, where no border follows.
+  const bool is_last = recipe.is_pending() && !recipe.resized_or_padded();
+  bool& last_flip = is_last ? recipe.flip_x_before_ : recipe.flip_x_after_;
+  RecipeEdit out{
+      .edit = {.flip = last_flip}, .size = recipe.canvas_, .map = recipe.map_, .fill = {}};
   if (!recipe.erased_.empty()) note_cut(recipe.erased_.front(), recipe.map_->output(), out.edit);
-  recipe.flip_x_after_ = false;
+  last_flip = false;
   recipe.map_ = PixelMap::identity(DType::kUInt8);
   recipe.erased_.clear();
   const std::shared_ptr<const QuickTable> table = recipe.steps_.last_table();

@@ -10,6 +10,7 @@
 #include "headrace/image/collage.h"
 #include "headrace/image/framed_rows.h"
 #include "headrace/image/opaque_rows.h"
+#include "headrace/image/pending_picture.h"
 #include "headrace/image/shared_rows.h"
 #include "headrace/image/warp_pass.h"
 #include "headrace/image/wide_pass.h"
@@ -192,6 +193,11 @@ void Renderer::render(std::span<RenderTask> tasks) {
   };
   for (RenderTask& task : tasks) {
     const Recipe& recipe = *task.recipe;
+    if (recipe.is_pending()) {
+      decode_group();  // lanes are used for what comes before the pass
+      render_pending(task);
+      continue;
+    }
     const PassJob job = job_of(recipe, task.target);
     task.result = {};
     task.warnings = 0;
@@ -226,12 +232,24 @@ void Renderer::render(std::span<RenderTask> tasks) {
   finish_streaming();
   for (const RenderTask& task : tasks) {
     const Recipe& recipe = *task.recipe;
+    if (recipe.is_pending()) continue;  // rendered with its rectangles
     for (const Erased& erased : recipe.erased_) {
       store_erased(erased, recipe.channels(), recipe.canvas_.height, recipe.canvas_.width,
                    recipe.dtype(), task.target.format == MemoryFormat::kChannelsLast,
                    task.target.data);
     }
   }
+}
+
+void Renderer::render_pending(RenderTask& task) {
+  Recipe recipe = *task.recipe;
+  task.warnings = 0;
+  task.result = do_pending(recipe);
+  if (!task.result) return;
+  RenderTask done{.recipe = &recipe, .target = task.target, .result = {}};
+  render({&done, 1});
+  task.result = std::move(done.result);
+  task.warnings = done.warnings;
 }
 
 bool Renderer::begin_lane(Lane& lane, RenderTask& task, const PassJob& job) {
@@ -515,6 +533,12 @@ size_t Renderer::working_bytes(const Recipe& recipe) {
     const size_t pixels = size_t(recipe.window_.width) * size_t(recipe.window_.height);
     return WidePass::working_bytes(job) + encoded->header.working_bytes +
            pixels * size_t(job.channels) * size_of(encoded->sample);
+  }
+  if (const auto* pending = std::get_if<std::shared_ptr<const PendingPicture>>(&recipe.source_)) {
+    const Recipe& from = (*pending)->from;
+    const Size size = from.size();
+    const size_t pixels = size_t(size.height) * size_t(size.width) * size_t(from.channels());
+    return bytes + working_bytes(from) + 2 * pixels;
   }
   if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
     if (is_wide(**warped)) {

@@ -139,6 +139,9 @@ class Renderer {
  private:
   friend class Collecting;
   static size_t source_bytes(const Recipe& recipe);
+  // REQUIRES: recipe.is_pending(), which it is no more.
+  Result<void> do_pending(Recipe& recipe);
+  void render_pending(RenderTask& task);
   static size_t painting_bytes(const Collage& collage);
   struct Lane;
   struct SharedDecode;

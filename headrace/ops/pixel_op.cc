@@ -58,13 +58,21 @@ void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
   image.shape[0] = channels;
 }
 
+void PixelOp::check_channels(const PixelStep& step, int channels) const {
+  if (step.function->channels(step, channels) != 0) return;
+  raise_misfit(name_, "does not work on the " + text_of_channels(channels) +
+                          " that a RandomApply before it leaves some records with");
+}
+
 Result<void> PixelOp::compute(OpContext& context, int field, const PixelStep& step) const {
-  const int channels = context.record.fields[field].picture.channels();
-  if (step.function->channels(step, channels) == 0) {
-    raise_misfit(name_, "does not work on the " + text_of_channels(channels) +
-                            " that a RandomApply before it leaves some records with");
-  }
+  check_channels(step, context.record.fields[field].picture.channels());
   return edit(context, field, [&](Recipe& picture) { return picture.compute(step); });
+}
+
+Result<void> PixelOp::compute(OpContext& context, int field, const PendingPass& pass) const {
+  static const PixelStep table = table_step({});  // which every such pass gives
+  check_channels(table, context.record.fields[field].picture.channels());
+  return do_pass(context, field, pass);
 }
 
 Result<void> PixelOp::compute_all(OpContext& context, const PixelStep& step) const {
@@ -97,6 +105,18 @@ Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field)
     return std::move(made.error());
   }
   return picture.pixels();
+}
+
+Result<void> do_pass(OpContext& context, int field, const PendingPass& pass) {
+  Recipe& picture = context.record.fields[field].picture;
+  if (picture.left_to_device()) {
+    picture = pending(std::move(picture), pass);
+    return {};
+  }
+  const auto pixels = pixels_now(context, field);
+  if (!pixels) return pixels.error();
+  picture = pass.function->apply(pass, *pixels);
+  return {};
 }
 
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headrace/image/pending_picture.h"
 #include "headrace/ops/op.h"
 
 namespace headrace {
@@ -33,6 +34,8 @@ class PixelOp : public Op {
   void plan_pixels(bool takes_floats, FieldState& image) const;
   // The step in one image, at run time.
   Result<void> compute(OpContext& context, int field, const PixelStep& step) const;
+  // The same for a pass over all of its pixels, which gives a table of each channel.
+  Result<void> compute(OpContext& context, int field, const PendingPass& pass) const;
   // In every image of the record.
   Result<void> compute_all(OpContext& context, const PixelStep& step) const;
   static DevicePart part_of(const PixelStep& step) {
@@ -43,6 +46,7 @@ class PixelOp : public Op {
  private:
   void plan_dtype(bool floats, const FieldState& image) const;
   void plan_channels(const PixelStep& step, FieldState& image) const;
+  void check_channels(const PixelStep& step, int channels) const;
   const std::string_view name_;
 };
 
@@ -92,5 +96,7 @@ Param probability_param(std::string_view doc, double fallback = 0.5);
 
 // An image's pixels as they are now, for what has to be measured before the step is known.
 Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field);
+// What takes all of an image's pixels: done now, or noted where a device decodes the image.
+Result<void> do_pass(OpContext& context, int field, const PendingPass& pass);
 
 }  // namespace headrace

@@ -10,6 +10,9 @@
 
 #include "headrace/kernels/color/blend_rows.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace headrace {
 namespace {
 

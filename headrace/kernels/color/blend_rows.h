@@ -3,16 +3,11 @@
 // with their grey, pictures with their blur. Any thread may call them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
-namespace headrace {
+#include "headrace/kernels/color/pixel_math.h"
 
-// A value and another one of weight 1 - factor, in float32, cut off to 0 to 255.
-inline uint8_t blend_as_pillow(int value, int other, float factor) {
-  const float blended = static_cast<float>(other) + factor * static_cast<float>(value - other);
-  return static_cast<uint8_t>(std::clamp(blended, 0.0f, 255.0f));
-}
+namespace headrace {
 
 // A factor, and whole numbers that blend as it does, where there are any:
 // other + floor((slope * (value - other) + offset) / 2^21). Note [Whole numbers that blend as

@@ -3,15 +3,13 @@
 
 #include "headrace/kernels/color/color_rows.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "headrace/kernels/color/planar_color.h"
 
 namespace headrace {
 namespace {
-
-// torchvision's constants, as float32 has them: from 8 bits to 0 to 1, and back to just below 256.
-constexpr float kUnit = static_cast<float>(1.0 / 255);
-constexpr float kBytes = static_cast<float>(255 + 1.0 - 1e-3);
-constexpr float kSixth = static_cast<float>(1.0 / 6);
 
 // Note [Sectors of the hue]: a sixth of the circle says for each channel whether it is the value v,
 // p = v (1 - s), q = v (1 - part) or t = v (1 - s + part). So each is v ((1 - s w) + part c) with w
@@ -45,8 +43,9 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
 
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   for (int i = 0; i < count; ++i) {
-    const Rgb turned = turned_rgb(rgb[0][i] * kUnit, rgb[1][i] * kUnit, rgb[2][i] * kUnit, share);
-    for (int c = 0; c < 3; ++c) out[c][i] = static_cast<uint8_t>(turned[c] * kBytes);
+    const Rgb turned = turned_rgb(rgb[0][i] * kUnitOfByte, rgb[1][i] * kUnitOfByte,
+                                  rgb[2][i] * kUnitOfByte, share);
+    for (int c = 0; c < 3; ++c) out[c][i] = static_cast<uint8_t>(turned[c] * kBytesOfUnit);
   }
 }
 
@@ -59,42 +58,6 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
 #include "headrace/kernels/each_level.h"
 
 namespace headrace {
-
-Rgb turned_rgb(float r, float g, float b, float share) {
-  const auto unit = [](float value) { return std::clamp(value, 0.0f, 1.0f); };
-  const float most = std::max({r, g, b}), least = std::min({r, g, b});
-  const bool is_gray = most == least;
-  const float range = most - least, divisor = is_gray ? 1.0f : range;
-  const float saturation = range / (is_gray ? 1.0f : most);
-  const float from_r = (most - r) / divisor, from_g = (most - g) / divisor,
-              from_b = (most - b) / divisor;
-  float hue = from_g + 4.0f - from_r;
-  if (most == g) hue = from_r + 2.0f - from_b;
-  if (most == r) hue = from_b - from_g;
-  hue = hue * kSixth + 1.0f;
-  hue -= std::trunc(hue);
-  hue += share;
-  hue -= std::trunc(hue);
-  if (hue < 0) hue += 1.0f;
-  const float sixths = hue * 6.0f, sector = std::floor(sixths), within = sixths - sector;
-  const float part = saturation * within, rest = 1.0f - saturation;
-  const float p = unit(rest * most), q = unit((1.0f - part) * most), t = unit((part + rest) * most);
-  // What is infinite has no hue; torch converts the NaN to the smallest int32.
-  switch (std::isfinite(sector) ? static_cast<int>(sector) % 6 : 4) {
-    case 0:
-      return {most, t, p};
-    case 1:
-      return {q, most, p};
-    case 2:
-      return {p, most, t};
-    case 3:
-      return {p, q, most};
-    case 4:
-      return {t, p, most};
-    default:
-      return {most, p, q};
-  }
-}
 
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   HEADRACE_BY_LEVEL(luma_from_rgb)(rgb, count, gray);
@@ -182,7 +145,7 @@ struct Quotients {
 };
 
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
-  const Floats one = Set(1.0f), to_unit = Set(kUnit), to_bytes = Set(kBytes);
+  const Floats one = Set(1.0f), to_unit = Set(kUnitOfByte), to_bytes = Set(kBytesOfUnit);
   Table8 of_saturation[3], of_part[3];
   for (int c = 0; c < 3; ++c) {
     of_saturation[c] = LoadTable8(kHueSectors[c].of_saturation);
@@ -198,8 +161,8 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
       const Floats most = Max(r, Max(g, b)), least = Min(r, Min(g, b));
       const Floats range = Sub(most, least);
       // Where it is 0 all that is divided is 0; and no other is as small.
-      const Quotients quotients(Max(range, Set(kUnit / 2)));
-      const Floats saturation = Div(range, Max(most, Set(kUnit / 2)));
+      const Quotients quotients(Max(range, Set(kUnitOfByte / 2)));
+      const Floats saturation = Div(range, Max(most, Set(kUnitOfByte / 2)));
       const Floats from_r = quotients.of(Sub(most, r)), from_g = quotients.of(Sub(most, g)),
                    from_b = quotients.of(Sub(most, b));
       Floats hue = Sub(Add(from_g, Set(4.0f)), from_r);

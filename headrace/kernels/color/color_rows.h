@@ -7,44 +7,25 @@
 // row. In and out must not overlap.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
 
 #include "headrace/kernels/color/blend_rows.h"
+#include "headrace/kernels/color/pixel_math.h"
 
 namespace headrace {
-
-// torchvision's weights of grey, which add up to 0.9999.
-inline constexpr float kLumaRed = 0.2989f, kLumaGreen = 0.587f, kLumaBlue = 0.114f;
 
 // Grey as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
 // multiply-adds that torch has there, and what is after the point cut off.
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
-// The sum itself, of one pixel.
-inline float luma_of(float red, float green, float blue) {
-  return std::fma(blue, kLumaBlue, std::fma(green, kLumaGreen, red * kLumaRed));
-}
 
-// What blends share, brightness and contrast among them: a value and another one of weight
-// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor); Pillow's
-// is blend_rows.h's.
-inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
-  return static_cast<uint8_t>(std::clamp(std::fma(other, rest, value * factor), 0.0f, 255.0f));
-}
-
-// Each pixel blended with its grey: adjust_saturation of torchvision v2 on tensors (`rest`: as
-// above),
+// Each pixel blended with its grey: adjust_saturation of torchvision v2 on tensors (`rest`:
+// float(1.0 - factor)),
 void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]);
 // and ImageEnhance.Color of Pillow.
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]);
 
-using Rgb = std::array<float, 3>;
-// torchvision's _rgb_to_hsv, the hue turned, and _hsv_to_rgb of one pixel, operation for operation.
-Rgb turned_rgb(float r, float g, float b, float share);
 // Hues turned by a share of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors, by
 // way of HSV in float32,
 void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "headrace/kernels/color/pixel_math.h"
 #include "headrace/kernels/color/ycc_constants.h"
 
 namespace headrace {
@@ -25,8 +26,7 @@ void rgb_from_ycc(const uint8_t* const ycc[3], int count, uint8_t* const rgb[3])
 
 void gray_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   for (int i = 0; i < count; ++i) {
-    const int sum = rgb[0][i] * kGrayRed + rgb[1][i] * 2 * kGrayHalfGreen + rgb[2][i] * kGrayBlue;
-    gray[i] = static_cast<uint8_t>((sum + kGrayRound) >> 16);
+    gray[i] = gray_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i]);
   }
 }
 

@@ -13,10 +13,8 @@ class AdjustContrast final : public PixelOp {
 
   Result<void> apply(OpContext& context) const override {
     for (int field : context.fields) {
-      const Result<PixelStep> step =
-          adjustment_step(context, field, Adjustment::kContrast, factor_, arithmetic_);
-      if (!step) return step.error();
-      if (Result<void> done = compute(context, field, *step); !done) return done;
+      Result<void> done = compute(context, field, contrast_pass(factor_, arithmetic_));
+      if (!done) return done;
     }
     return {};
   }

@@ -52,10 +52,11 @@ class ColorJitter final : public PixelOp {
     for (const int field : context.fields) {
       for (const int which : order) {
         if (!ranges_[size_t(which)]) continue;
-        const Result<PixelStep> step = adjustment_step(
-            context, field, static_cast<Adjustment>(which), factors[size_t(which)], arithmetic_);
-        if (!step) return step.error();
-        if (Result<void> done = compute(context, field, *step); !done) return done;
+        const auto change =
+            adjustment_of(static_cast<Adjustment>(which), factors[size_t(which)], arithmetic_);
+        Result<void> done =
+            std::visit([&](const auto& its) { return compute(context, field, its); }, change);
+        if (!done) return done;
       }
     }
     return {};

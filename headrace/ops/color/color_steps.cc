@@ -40,12 +40,15 @@ void turn_hue_as_pillow(const PixelStep& step, const uint8_t* const in[3], int c
   turn_hue_rows_as_pillow(in, count, static_cast<int>(step.values[0]), out);
 }
 
-constexpr PixelFunction kSaturation{as_many, colors<saturate>, saturate_floats};
-constexpr PixelFunction kPillowSaturation{as_many, colors<saturate_as_pillow>, nullptr};
-constexpr PixelFunction kHue{as_many, colors<turn_hue>, turn_hue_floats};
+constexpr PixelFunction kSaturation{as_many, colors<saturate>, saturate_floats,
+                                    PixelCode::kSaturation};
+constexpr PixelFunction kPillowSaturation{as_many, colors<saturate_as_pillow>, nullptr,
+                                          PixelCode::kPillowSaturation};
+constexpr PixelFunction kHue{as_many, colors<turn_hue>, turn_hue_floats, PixelCode::kHue};
 constexpr PixelFunction kBrightness{table_channels, look_up_bytes, brighten_floats};
 constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats};
-constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr};
+constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr,
+                                   PixelCode::kPillowHue};
 
 // Of the grey of each pixel, as the library computes it.
 uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
@@ -94,8 +97,10 @@ void gray_floats(const PixelStep& step, const float* const in[], int channels, i
   replicate(step, count, out);
 }
 
-constexpr PixelFunction kGray{gray_channels, gray_bytes<luma_from_rgb_rows>, gray_floats};
-constexpr PixelFunction kPillowGray{gray_channels, gray_bytes<gray_from_rgb_rows>, nullptr};
+constexpr PixelFunction kGray{gray_channels, gray_bytes<luma_from_rgb_rows>, gray_floats,
+                              PixelCode::kGray};
+constexpr PixelFunction kPillowGray{gray_channels, gray_bytes<gray_from_rgb_rows>, nullptr,
+                                    PixelCode::kPillowGray};
 
 // values[c]: the channel that becomes channel c.
 template <class Sample>
@@ -107,9 +112,41 @@ void permute(const PixelStep& step, const Sample* const in[], int channels, int 
   }
 }
 
-constexpr PixelFunction kPermutation{as_many, permute<uint8_t>, permute<float>};
+constexpr PixelFunction kPermutation{as_many, permute<uint8_t>, permute<float>,
+                                     PixelCode::kPermutation};
 
 float rest_of(double factor) { return static_cast<float>(1.0 - factor); }
+
+PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithmetic) {
+  if (picture.dtype == DType::kFloat32) {
+    const auto own_share = static_cast<float>(factor);
+    return {&kContrast, {own_share, rest_of(factor), mean_gray_of_floats(picture)}};
+  }
+  const auto sum = static_cast<double>(sum_of_gray(picture, arithmetic));
+  const double pixels = static_cast<double>(picture.height) * picture.width;
+  const auto own = static_cast<float>(factor);
+  if (arithmetic == Arithmetic::kPillow) {
+    const int mean = static_cast<int>(sum / pixels + 0.5);
+    return table_step(same_table({.slope = own, .offset = mean * (1.0 - own)},
+                                 [&](int value) { return blend_as_pillow(value, mean, own); }));
+  }
+  const float mean = static_cast<float>(sum) / static_cast<float>(pixels), rest = rest_of(factor);
+  return table_step(same_table({.slope = own, .offset = double{mean} * rest}, [&](int value) {
+    return blend_as_torch(static_cast<float>(value), mean, own, rest);
+  }));
+}
+
+template <Arithmetic arithmetic>
+Recipe draw_towards_gray(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
+  Recipe out(pixels);
+  (void)out.compute(contrast_step(*pixels, pass.numbers[0], arithmetic));  // its first step
+  return out;
+}
+
+constexpr PassFunction kContrastPass{draw_towards_gray<Arithmetic::kTorch>, PassCode::kContrast,
+                                     true};
+constexpr PassFunction kPillowContrastPass{draw_towards_gray<Arithmetic::kPillow>,
+                                           PassCode::kPillowContrast, true};
 
 }  // namespace
 
@@ -135,23 +172,9 @@ PixelStep brightness_step(double factor) {
   return table_step(same_table({.slope = scale}, brightened), kBrightness, {scale});
 }
 
-PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithmetic) {
-  if (picture.dtype == DType::kFloat32) {
-    const auto own_share = static_cast<float>(factor);
-    return {&kContrast, {own_share, rest_of(factor), mean_gray_of_floats(picture)}};
-  }
-  const auto sum = static_cast<double>(sum_of_gray(picture, arithmetic));
-  const double pixels = static_cast<double>(picture.height) * picture.width;
-  const auto own = static_cast<float>(factor);
-  if (arithmetic == Arithmetic::kPillow) {
-    const int mean = static_cast<int>(sum / pixels + 0.5);
-    return table_step(same_table({.slope = own, .offset = mean * (1.0 - own)},
-                                 [&](int value) { return blend_as_pillow(value, mean, own); }));
-  }
-  const float mean = static_cast<float>(sum) / static_cast<float>(pixels), rest = rest_of(factor);
-  return table_step(same_table({.slope = own, .offset = double{mean} * rest}, [&](int value) {
-    return blend_as_torch(static_cast<float>(value), mean, own, rest);
-  }));
+PendingPass contrast_pass(double factor, Arithmetic arithmetic) {
+  const bool pillow = arithmetic == Arithmetic::kPillow;
+  return {.function = pillow ? &kPillowContrastPass : &kContrastPass, .numbers = {factor}};
 }
 
 PixelStep any_color_step(Arithmetic arithmetic) { return saturation_step(1, arithmetic); }
@@ -180,8 +203,8 @@ PixelStep permutation_step(Draws& draws) {
   return {&kPermutation, {float(order[0]), float(order[1]), float(order[2])}};
 }
 
-Result<PixelStep> adjustment_step(OpContext& context, int field, Adjustment adjustment,
-                                  double factor, Arithmetic arithmetic) {
+std::variant<PixelStep, PendingPass> adjustment_of(Adjustment adjustment, double factor,
+                                                   Arithmetic arithmetic) {
   switch (adjustment) {
     case Adjustment::kBrightness:
       return brightness_step(factor);
@@ -192,9 +215,7 @@ Result<PixelStep> adjustment_step(OpContext& context, int field, Adjustment adju
     case Adjustment::kContrast:
       break;
   }
-  const auto pixels = pixels_now(context, field);
-  if (!pixels) return pixels.error();
-  return contrast_step(**pixels, factor, arithmetic);
+  return contrast_pass(factor, arithmetic);
 }
 
 std::pair<int, int> extremes_of(const Picture& picture, int channel) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <variant>
 
 #include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
@@ -52,7 +53,7 @@ PixelStep gray_step(int channels, Arithmetic arithmetic);
 // Both libraries' are the same.
 PixelStep brightness_step(double factor);
 // The picture is measured: its mean grey is what all values are drawn towards.
-PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithmetic);
+PendingPass contrast_pass(double factor, Arithmetic arithmetic);
 PixelStep saturation_step(double factor, Arithmetic arithmetic);
 // -0.5 to 0.5 of the circle.
 PixelStep hue_step(double share, Arithmetic arithmetic);
@@ -63,9 +64,9 @@ PixelStep permutation_step(Draws& draws);
 
 enum class Adjustment : uint8_t { kBrightness, kContrast, kSaturation, kHue };
 
-// The step for one image, which is measured where that has to be.
-Result<PixelStep> adjustment_step(OpContext& context, int field, Adjustment adjustment,
-                                  double factor, Arithmetic arithmetic);
+// What the adjustment does to an image: a step, or a pass that measures it first.
+std::variant<PixelStep, PendingPass> adjustment_of(Adjustment adjustment, double factor,
+                                                   Arithmetic arithmetic);
 
 using Histogram = std::array<int64_t, 256>;
 // Smallest and largest value of a channel.

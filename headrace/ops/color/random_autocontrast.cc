@@ -18,9 +18,7 @@ class RandomAutocontrast final : public RandomPixelOp {
     plan_step(any_color_step(arithmetic_), image);
   }
   Result<void> change(OpContext& context, int field) const override {
-    const auto pixels = pixels_now(context, field);
-    if (!pixels) return pixels.error();
-    return compute(context, field, autocontrast_step(**pixels, arithmetic_));
+    return compute(context, field, autocontrast_pass(arithmetic_));
   }
   const Arithmetic arithmetic_;
 };

@@ -18,14 +18,7 @@ class RandomEqualize final : public RandomPixelOp {
  private:
   void plan_image(FieldState& image) const override { plan_pixels(true, image); }
   Result<void> change(OpContext& context, int field) const override {
-    const auto pixels = pixels_now(context, field);
-    if (!pixels) return pixels.error();
-    if ((*pixels)->dtype == DType::kUInt8) {
-      return compute(context, field, equalize_step(**pixels));
-    }
-    context.record.fields[field].picture =
-        Recipe(std::make_shared<const Picture>(equalized_floats(**pixels)));
-    return {};
+    return compute(context, field, equalize_pass());
   }
 };
 

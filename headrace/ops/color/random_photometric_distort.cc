@@ -39,10 +39,10 @@ class RandomPhotometricDistort final : public PixelOp {
       for (const Adjustment adjustment : order) {
         const std::optional<double>& factor = factors[static_cast<size_t>(adjustment)];
         if (!factor) continue;
-        const Result<PixelStep> step =
-            adjustment_step(context, field, adjustment, *factor, arithmetic_);
-        if (!step) return step.error();
-        if (Result<void> done = compute(context, field, *step); !done) return done;
+        const auto change = adjustment_of(adjustment, *factor, arithmetic_);
+        Result<void> done =
+            std::visit([&](const auto& its) { return compute(context, field, its); }, change);
+        if (!done) return done;
       }
       if (!permutation) continue;
       if (Result<void> done = compute(context, field, *permutation); !done) return done;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
+#include "headrace/kernels/color/pixel_math.h"
 #include "headrace/kernels/filters/sharpen_rows.h"
 #include "headrace/ops/color/color_floats.h"
 
@@ -18,14 +18,8 @@ struct Stretch {
   Arithmetic arithmetic;
 
   uint8_t of(int value) const {
-    if (least == most) return static_cast<uint8_t>(value);
-    if (arithmetic == Arithmetic::kPillow) {
-      const double scale = 255.0 / (most - least), offset = -least * scale;
-      return static_cast<uint8_t>(std::clamp(std::trunc(value * scale + offset), 0.0, 255.0));
-    }
-    const float unit = static_cast<float>(most - least) * static_cast<float>(1.0 / 255);
-    const float stretched = static_cast<float>(value - least) / unit;
-    return static_cast<uint8_t>(std::clamp(stretched, 0.0f, 255.0f));
+    return arithmetic == Arithmetic::kPillow ? stretch_as_pillow(value, least, most)
+                                             : stretch_as_torch(value, least, most);
   }
   TableGuess guess() const {
     if (least == most) return {};
@@ -38,22 +32,6 @@ constexpr PixelFunction kInvert{table_channels, look_up_bytes, invert_floats};
 constexpr PixelFunction kPosterize{table_channels, look_up_bytes, posterize_floats};
 constexpr PixelFunction kSolarize{table_channels, look_up_bytes, solarize_floats};
 constexpr PixelFunction kStretch{table_channels, look_up_bytes, stretch_floats};
-
-// Pillow's scheme: pixels below a value, in steps of a 255th of all but those of the largest.
-void equalize(const Histogram& counts, std::array<uint8_t, 256>& table) {
-  std::iota(table.begin(), table.end(), uint8_t{0});
-  const int64_t pixels = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  const auto largest =
-      std::find_if(counts.rbegin(), counts.rend(), [](int64_t n) { return n > 0; });
-  if (largest == counts.rend()) return;
-  const int64_t step = (pixels - *largest) / 255;
-  if (step == 0) return;
-  int64_t below = step / 2;
-  for (size_t value = 0; value < table.size(); ++value) {
-    table[value] = static_cast<uint8_t>(std::min<int64_t>(below / step, 255));
-    below += counts[value];
-  }
-}
 
 // The border stays, as in both libraries.
 template <class SharpenRow>
@@ -70,32 +48,10 @@ void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, Sharp
   }
 }
 
-}  // namespace
-
-PixelStep invert_step() {
-  return table_step(same_table({.threshold = 0}, [](int value) { return 255 - value; }), kInvert,
-                    {});
-}
-
-PixelStep posterize_step(int bits) {
-  const auto mask = static_cast<uint8_t>(0xff00 >> bits);
-  return table_step(same_table({.mask = mask}, [&](int value) { return value & mask; }), kPosterize,
-                    {static_cast<float>(1 << bits)});
-}
-
-PixelStep solarize_step(double threshold, Arithmetic arithmetic) {
-  if (arithmetic == Arithmetic::kTorch) threshold = static_cast<float>(threshold);
-  const TableGuess guess{.threshold =
-                             static_cast<int>(std::ceil(std::clamp(threshold, 0.0, 256.0)))};
-  return table_step(
-      same_table(guess, [&](int value) { return value >= threshold ? 255 - value : value; }),
-      kSolarize, {static_cast<float>(threshold)});
-}
-
 PixelStep equalize_step(const Picture& picture) {
   ColorTable table;
   for (int c = 0; c < std::min(picture.channels, 3); ++c) {
-    equalize(histogram_of(picture, c), table.of[size_t(c)]);
+    equalize(histogram_of(picture, c).data(), 0, 256, table.of[size_t(c)].data());
   }
   return table_step(table);
 }
@@ -142,6 +98,68 @@ Picture sharpened(const Picture& picture, double factor, Arithmetic arithmetic) 
                   });
   }
   return out;
+}
+
+using Pixels = std::shared_ptr<const Picture>;
+
+Recipe with_step(const Pixels& pixels, const PixelStep& step) {
+  Recipe out(pixels);
+  (void)out.compute(step);  // its first step
+  return out;
+}
+
+Recipe equalized(const PendingPass&, const Pixels& pixels) {
+  if (pixels->dtype != DType::kFloat32) return with_step(pixels, equalize_step(*pixels));
+  return Recipe(std::make_shared<const Picture>(equalized_floats(*pixels)));
+}
+template <Arithmetic arithmetic>
+Recipe stretched(const PendingPass&, const Pixels& pixels) {
+  return with_step(pixels, autocontrast_step(*pixels, arithmetic));
+}
+template <Arithmetic arithmetic>
+Recipe sharpened_by(const PendingPass& pass, const Pixels& pixels) {
+  return Recipe(std::make_shared<const Picture>(sharpened(*pixels, pass.numbers[0], arithmetic)));
+}
+
+constexpr PassFunction kEqualizePass{equalized, PassCode::kEqualize, true};
+constexpr PassFunction kStretchPass{stretched<Arithmetic::kTorch>, PassCode::kAutocontrast, true};
+constexpr PassFunction kPillowStretchPass{stretched<Arithmetic::kPillow>,
+                                          PassCode::kPillowAutocontrast, true};
+constexpr PassFunction kSharpnessPass{sharpened_by<Arithmetic::kTorch>, PassCode::kSharpness, true};
+constexpr PassFunction kPillowSharpnessPass{sharpened_by<Arithmetic::kPillow>,
+                                            PassCode::kPillowSharpness, true};
+
+}  // namespace
+
+PixelStep invert_step() {
+  return table_step(same_table({.threshold = 0}, [](int value) { return 255 - value; }), kInvert,
+                    {});
+}
+
+PixelStep posterize_step(int bits) {
+  const auto mask = static_cast<uint8_t>(0xff00 >> bits);
+  return table_step(same_table({.mask = mask}, [&](int value) { return value & mask; }), kPosterize,
+                    {static_cast<float>(1 << bits)});
+}
+
+PixelStep solarize_step(double threshold, Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::kTorch) threshold = static_cast<float>(threshold);
+  const TableGuess guess{.threshold =
+                             static_cast<int>(std::ceil(std::clamp(threshold, 0.0, 256.0)))};
+  return table_step(
+      same_table(guess, [&](int value) { return value >= threshold ? 255 - value : value; }),
+      kSolarize, {static_cast<float>(threshold)});
+}
+
+PendingPass equalize_pass() { return {.function = &kEqualizePass}; }
+
+PendingPass autocontrast_pass(Arithmetic arithmetic) {
+  return {.function = arithmetic == Arithmetic::kPillow ? &kPillowStretchPass : &kStretchPass};
+}
+
+PendingPass sharpness_pass(double factor, Arithmetic arithmetic) {
+  const bool pillow = arithmetic == Arithmetic::kPillow;
+  return {.function = pillow ? &kPillowSharpnessPass : &kSharpnessPass, .numbers = {factor}};
 }
 
 }  // namespace headrace

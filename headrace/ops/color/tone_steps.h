@@ -9,16 +9,14 @@ namespace headrace {
 
 // Both libraries' are the same of these.
 PixelStep invert_step();
-PixelStep posterize_step(int bits);               // so many of 8 stay
-PixelStep equalize_step(const Picture& picture);  // measured
+PixelStep posterize_step(int bits);  // so many of 8 stay
+PendingPass equalize_pass();         // measured
 
 // Values that are not below it are inverted; torch compares in float32.
 PixelStep solarize_step(double threshold, Arithmetic arithmetic);
-PixelStep autocontrast_step(const Picture& picture, Arithmetic arithmetic);  // measured
+PendingPass autocontrast_pass(Arithmetic arithmetic);  // measured
 
-// A picture of float32, by tables of 8 bits.
-Picture equalized_floats(const Picture& picture);
 // Drawn towards its blur of 3 x 3 (0), left as it is (1), or drawn away from it.
-Picture sharpened(const Picture& picture, double factor, Arithmetic arithmetic);
+PendingPass sharpness_pass(double factor, Arithmetic arithmetic);
 
 }  // namespace headrace

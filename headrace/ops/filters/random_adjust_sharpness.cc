@@ -20,11 +20,7 @@ class RandomAdjustSharpness final : public RandomPixelOp {
     plan_pixels(arithmetic_ == Arithmetic::kTorch, image);
   }
   Result<void> change(OpContext& context, int field) const override {
-    const auto pixels = pixels_now(context, field);
-    if (!pixels) return pixels.error();
-    context.record.fields[field].picture =
-        Recipe(std::make_shared<const Picture>(sharpened(**pixels, factor_, arithmetic_)));
-    return {};
+    return do_pass(context, field, sharpness_pass(factor_, arithmetic_));
   }
   const double factor_;
   const Arithmetic arithmetic_;

@@ -121,14 +121,11 @@ Result<void> recolor(OpContext& context, int field, Kind kind, double argument,
     default:
       break;
   }
-  const auto pixels = pixels_now(context, field);
-  if (!pixels) return pixels.error();
-  if (kind == Kind::kContrast) return compute(contrast_step(**pixels, argument, arithmetic));
-  if (kind == Kind::kAutoContrast) return compute(autocontrast_step(**pixels, arithmetic));
-  if (kind == Kind::kEqualize) return compute(equalize_step(**pixels));
-  context.record.fields[field].picture =
-      Recipe(std::make_shared<const Picture>(sharpened(**pixels, argument, arithmetic)));
-  return {};
+  return do_pass(context, field,
+                 kind == Kind::kContrast       ? contrast_pass(argument, arithmetic)
+                 : kind == Kind::kAutoContrast ? autocontrast_pass(arithmetic)
+                 : kind == Kind::kEqualize     ? equalize_pass()
+                                               : sharpness_pass(argument, arithmetic));
 }
 
 void check_colors(std::string_view owner, const FieldState& picture) {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What colours and tones come to, pixel by pixel, operation for operation as the library whose
+// result it is. The scalar form of the CPU's rows and what kernels on GPUs compute: both are
+// compared with one oracle. Nothing is fused but what is written as fmaf.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "headrace/base/host_device_function.h"
+#include "headrace/kernels/color/ycc_constants.h"
+
+namespace headrace {
+
+// torchvision's weights of grey, which add up to 0.9999.
+inline constexpr float kLumaRed = 0.2989f, kLumaGreen = 0.587f, kLumaBlue = 0.114f;
+// torchvision's constants of HSV, as float32 has them: from 8 bits to 0 to 1, and back to just
+// below 256.
+inline constexpr float kUnitOfByte = static_cast<float>(1.0 / 255);
+inline constexpr float kBytesOfUnit = static_cast<float>(255 + 1.0 - 1e-3);
+inline constexpr float kSixth = static_cast<float>(1.0 / 6);
+
+HEADRACE_HD inline float clamped(float value, float least, float most) {
+  return value < least ? least : value > most ? most : value;
+}
+// Cut off, to 0 to 255; what is no number is 0.
+HEADRACE_HD inline uint8_t byte_from(float value) {
+  return static_cast<uint8_t>(value > 0 ? (value < 255 ? value : 255.0f) : 0.0f);
+}
+
+// Grey as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
+// multiply-adds that torch has there. What is after the point is cut off afterwards.
+HEADRACE_HD inline float luma_of(float red, float green, float blue) {
+  return fmaf(blue, kLumaBlue, fmaf(green, kLumaGreen, red * kLumaRed));
+}
+// Pillow's.
+HEADRACE_HD inline uint8_t gray_as_pillow(int red, int green, int blue) {
+  const int sum = red * kGrayRed + green * 2 * kGrayHalfGreen + blue * kGrayBlue;
+  return static_cast<uint8_t>((sum + kGrayRound) >> 16);
+}
+
+// What blends share, brightness and contrast among them: a value and another one of weight
+// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
+HEADRACE_HD inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
+  return byte_from(fmaf(other, rest, value * factor));
+}
+// and Pillow, in float32 likewise.
+HEADRACE_HD inline uint8_t blend_as_pillow(int value, int other, float factor) {
+  return byte_from(static_cast<float>(other) + factor * static_cast<float>(value - other));
+}
+
+struct Rgb {
+  float of[3];
+  HEADRACE_HD float operator[](int channel) const { return of[channel]; }
+};
+
+// torchvision's _rgb_to_hsv, the hue turned by a share of the circle, and _hsv_to_rgb.
+HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
+  const float most_gb = g > b ? g : b, least_gb = g < b ? g : b;
+  const float most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
+  const bool is_gray = most == least;
+  const float range = most - least, divisor = is_gray ? 1.0f : range;
+  const float saturation = range / (is_gray ? 1.0f : most);
+  const float from_r = (most - r) / divisor, from_g = (most - g) / divisor,
+              from_b = (most - b) / divisor;
+  float hue = from_g + 4.0f - from_r;
+  if (most == g) hue = from_r + 2.0f - from_b;
+  if (most == r) hue = from_b - from_g;
+  hue = hue * kSixth + 1.0f;
+  hue -= truncf(hue);
+  hue += share;
+  hue -= truncf(hue);
+  if (hue < 0) hue += 1.0f;
+  const float sixths = hue * 6.0f, sector = floorf(sixths), within = sixths - sector;
+  const float part = saturation * within, rest = 1.0f - saturation;
+  const float p = clamped(rest * most, 0, 1), q = clamped((1.0f - part) * most, 0, 1),
+              t = clamped((part + rest) * most, 0, 1);
+  // What is infinite has no hue; torch converts the NaN to the smallest int32.
+  const bool is_finite = sector - sector == 0.0f;
+  switch (is_finite ? static_cast<int>(sector) % 6 : 4) {
+    case 0:
+      return {{most, t, p}};
+    case 1:
+      return {{q, most, p}};
+    case 2:
+      return {{p, most, t}};
+    case 3:
+      return {{p, q, most}};
+    case 4:
+      return {{t, p, most}};
+    default:
+      return {{most, p, q}};
+  }
+}
+
+// A value of a channel that is stretched from what it has, least to most, to 0 to 255; one of a
+// single value stays. As torchvision computes it on tensors,
+HEADRACE_HD inline uint8_t stretch_as_torch(int value, int least, int most) {
+  if (least == most) return static_cast<uint8_t>(value);
+  const float unit = static_cast<float>(most - least) * kUnitOfByte;
+  return byte_from(static_cast<float>(value - least) / unit);
+}
+// and Pillow.
+HEADRACE_HD inline uint8_t stretch_as_pillow(int value, int least, int most) {
+  if (least == most) return static_cast<uint8_t>(value);
+  const double scale = 255.0 / (most - least), offset = -least * scale;
+  const double stretched = value * scale + offset;
+  return static_cast<uint8_t>(stretched > 0 ? (stretched < 255 ? stretched : 255.0) : 0.0);
+}
+
+// Pillow's and torchvision's equalization: pixels below a value, in steps of a 255th of all but
+// those of the largest. `counts`: how many pixels have each of 256 values. Writes the values from
+// `begin` to `end` of the channel's table.
+template <class Count>
+HEADRACE_HD inline void equalize(const Count* counts, int begin, int end, uint8_t* table) {
+  int64_t pixels = 0;
+  int largest = -1;
+  for (int value = 0; value < 256; ++value) {
+    pixels += counts[value];
+    if (counts[value] > 0) largest = value;
+  }
+  const int64_t step = largest < 0 ? 0 : (pixels - counts[largest]) / 255;
+  int64_t below = step / 2;
+  for (int value = 0; value < begin; ++value) below += counts[value];
+  for (int value = begin; value < end; ++value) {
+    const int64_t place = step == 0 ? value : below / step;
+    table[value] = static_cast<uint8_t>(place < 255 ? place : 255);
+    below += counts[value];
+  }
+}
+
+}  // namespace headrace
