@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bench/gpu_flight.h"
+#include "bench/gpu_pixels.h"
 #include "headrace/base/error.h"
 #include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/device.h"
@@ -302,6 +303,24 @@ void time_finish(Device& device) {
          0.12);
 }
 
+// Colours and tones of images that were decoded: here of noise, whose values all occur.
+void time_colors(Device& device) {
+  const int64_t images_made = batch_size();
+  const StreamPtr stream = device.make_stream();
+  std::vector<uint8_t> images(size_t(images_made) * kSampleBytes);
+  uint32_t state = 1;
+  for (uint8_t& sample : images) {
+    state = state * 1664525 + 1013904223;
+    sample = uint8_t(state >> 24);
+  }
+  gpu_pixels::time_pixels(
+      images, images_made, [&](const auto& values) { return put(device, *stream, values); },
+      [&](const char* what, const auto& kernel, double predicted) {
+        const double taken = seconds(*stream, 9, [&] { queue(*stream, kernel); });
+        Line::figure(what, 1e3 * taken, predicted, "ms a batch of 256");
+      });
+}
+
 int measure(const std::string& name, Files files) {
   const DevicePtr device = open_device(name);
   is_cpu = name == "cpu";
@@ -323,6 +342,7 @@ int measure(const std::string& name, Files files) {
   time_walks(*device, files);
   time_resize(flight);
   time_finish(*device);
+  time_colors(*device);
   time_in_flight(*device, files);
   time_parts(*device, files);
   return 0;

@@ -142,7 +142,13 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         ([T.Resize((32, 32)), T.RandomCrop(32, padding=4, fill=(9, 8, 7))], set()),
         ([T.Pad(300, fill=200), T.CenterCrop(64), T.RandomHorizontalFlip()], set()),
         ([T.Resize((40, 40)), T.ColorJitter(brightness=0.4)], set()),
-        ([T.Resize((40, 40)), T.ColorJitter(saturation=0.4)], {"colours before the end"}),
+        ([T.Resize((40, 40)), T.ColorJitter(saturation=0.4)], set()),
+        ([T.RandomResizedCrop(40), T.ColorJitter(0.4, 0.4, 0.4, 0.1)], set()),
+        ([T.RandomResizedCrop(33), T.RandomEqualize(), T.RandomVerticalFlip()], set()),
+        (
+            [T.Resize((40, 40)), T.CLAHE(), T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
+            {"pixels made before"},
+        ),
         (
             [
                 T.RandomChoice(
@@ -165,7 +171,7 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         ),
         (
             [T.RandomResizedCrop(40), T.RandomApply([T.Grayscale(3)], p=0.5)],
-            {"colours before the end"},
+            set(),
         ),
         ([T.Pad(5, fill=3), T.Resize((40, 40))], {"a border that is resized"}),
         ([T.Resize((64, 64)), T.Resize((40, 40))], {"pixels made before"}),
@@ -183,6 +189,9 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         "framed",
         "brightness",
         "saturation",
+        "jitter",
+        "equalize",
+        "jitter_after_pixels",
         "filters",
         "grey",
         "resized_border",

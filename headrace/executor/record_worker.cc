@@ -341,6 +341,7 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   if (!flight.data.result) return fail(run, flight, std::move(flight.data.result.error()));
   Result<void> begun = task_.plan->begin(flight.data, record, renderer);
   if (!begun) return fail(run, flight, std::move(begun.error()));
+  if (task_.left.decodes_any() && task_.decoding) mark_for_device(record, *task_.decoding);
   for (FieldValue& value : record.fields) {
     value.video.decoding.stop = value.sound.decoding.stop = &means_.stop;
   }

@@ -41,13 +41,14 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
 }
 
 // Of host memory, for the draft and for what is put together from it.
-size_t told_of(const JpegDeviceDraft& draft, const ResizeTo& to, const ResizeWindow& window) {
+size_t told_of(const JpegDeviceDraft& draft, const ResizeTo& to, const ResizeWindow& window,
+               const std::vector<CodedStage>& stages) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
          draft.row_jobs.size() * (2 * sizeof(RowJob) + sizeof(WalkGroup)) +
          size_t(samples + pixels) * sizeof(PieceJob) + 3 * sizeof(ResampleJob) +
          2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
-         size_t(draft.out_bytes() + to.strides.picture) / 128;
+         size_t(draft.out_bytes() + to.strides.picture) / 128 + PixelStages::told_bytes(stages);
 }
 
 // Where the CPU decodes what its recipe keeps from the device.
@@ -87,7 +88,8 @@ CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDec
       capacity_(size_t(rows) * slot_row_bytes(shape, coded)),
       most_told_(size_t(rows) * told_row_bytes(coded)),
       rows_(size_t(rows)),
-      unplaced_(rows) {}
+      unplaced_(rows),
+      stages_(shape) {}
 
 size_t CodedRows::slot_row_bytes(const Shape& shape, size_t coded) {
   return in_slot(std::max(size_t(element_count(shape)), coded));
@@ -125,6 +127,11 @@ uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
   return place(row, pixel_bytes(), 0) ? slot + its.at : nullptr;
 }
 
+bool CodedRows::knows_rows(const EncodedPicture& picture) {
+  const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
+  return jpeg && !jpeg->row_index.empty();
+}
+
 bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) {
   Row& its = rows_[size_t(row)];
   its.coded = nullptr;
@@ -136,7 +143,7 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
   const size_t bytes = words.size() * sizeof(uint32_t);
   if (where == Place::kDevice && !place(row, bytes,
                                         told_of(coded->draft, resize_to(coded->window.filter),
-                                                coded->window.resize(0, 0, 0)))) {
+                                                coded->window.resize(0, 0, 0), coded->stages))) {
     where = Place::kNoRoom;
   }
   if (where == Place::kDevice) {
@@ -152,8 +159,10 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
                                          std::vector<uint32_t>& words) const {
   if (!log_->trusts(coded.record)) return Place::kDamaged;
   NotCoded why{};
-  std::optional<CodedWindow> window = coded_window_of(recipe, why);
-  if (!window) return place_for(why);
+  std::optional<CodedProgram> program = coded_program_of(recipe, why);
+  if (!program) return place_for(why);
+  if (!PixelStages::takes(program->stages, shape_)) return Place::kPixels;
+  CodedWindow* const window = &program->window;
   const EncodedPicture& picture = window->picture;
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return Place::kFormat;
@@ -167,6 +176,7 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
   if (scratch_of(draft) > kMostScratch) return Place::kLarge;
   coded.window = *window;
   coded.window.picture = {};  // its bytes go with the record
+  coded.stages = std::move(program->stages);
   return Place::kDevice;
 }
 
@@ -248,6 +258,13 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
     resizes_.push_back({.plan = plan_resize(resize_to(filter), windows), .made = first});
     made_bytes_ = first + windows.size() * pixel_bytes();
   }
+  stages_.begin(made_bytes_);
+  for (const int64_t row : coded) {
+    int64_t& made = made_[size_t(row)];
+    made = stages_.add(made, rows_[size_t(row)].coded->stages);
+  }
+  stages_.lay_out();
+  made_bytes_ = stages_.image_bytes();
 }
 
 // Rows that lie nowhere, because they cross by themselves, look at one that nobody makes.
@@ -261,14 +278,16 @@ void CodedRows::lay_out() {
     parameters = after(parameters, size_t(upload_bytes(resize.plan)));
     between = std::max(between, size_t(headrace::scratch_bytes(resize.plan)));
   }
-  offsets_at_ = parameters;
-  parameters_end_ = parameters + rows_.size() * sizeof(int64_t);
+  stages_at_ = parameters;
+  offsets_at_ = after(parameters, stages_.parameter_bytes());
+  parameters_end_ = offsets_at_ + rows_.size() * sizeof(int64_t);
   const auto lies_nowhere = [](const Row& row) { return row.room == 0; };
   const auto nowhere = std::ranges::find_if(rows_, lies_nowhere) != rows_.end();
   out_at_ = records_.empty() ? 0 : after(0, size_t(headrace::scratch_bytes(sizes)));
   between_at_ = after(out_at_, size_t(sizes.out_bytes));
   made_at_ = after(between_at_, between);
-  scratch_end_ = made_at_ + made_bytes_ + (nowhere ? pixel_bytes() : 0);
+  stages_scratch_at_ = after(made_at_, made_bytes_ + (nowhere ? pixel_bytes() : 0));
+  scratch_end_ = stages_scratch_at_ + stages_.scratch_bytes();
 }
 
 size_t CodedRows::parameter_bytes() const { return parameters_end_; }
@@ -280,6 +299,7 @@ size_t CodedRows::verdict_bytes() const {
 void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   if (!records_.empty()) batch_.write(to);
   for (const Resize& resize : resizes_) headrace::write(resize.plan, to + resize.at);
+  stages_.write(to + stages_at_);
   const size_t made = scratch + made_at_;
   std::vector<int64_t> offsets;
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -305,6 +325,8 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
                     .pictures = out,
                     .batch = there.scratch + made_at_ + resize.made});
     }
+    stages_.queue(stream, parameters + stages_at_, there.scratch + stages_scratch_at_,
+                  there.scratch + made_at_);
   }
   return section<int64_t>(parameters, offsets_at_);
 }

@@ -15,8 +15,9 @@
 #include "headrace/base/tensor.h"
 #include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/finish/device_decoding.h"
+#include "headrace/finish/pixel_stages.h"
 #include "headrace/finish/unfinished_rows.h"
-#include "headrace/image/coded_window.h"
+#include "headrace/image/coded_program.h"
 
 namespace headrace {
 
@@ -41,6 +42,8 @@ class CodedRows {
   bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) EXCLUDES_LOCK(mutex_);
   // Where the pixels of the row go that the CPU makes; null: there is no room left.
   uint8_t* pixels(int64_t row, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  // Whether the device can be given the image as it is stored, whatever is done to it.
+  static bool knows_rows(const EncodedPicture& picture);
   // Its steps do not end as the device finishes pictures: it is not decoded there either.
   void pass_over() { log_->count(DeviceDecoding::Place::kEnd); }
   // It crosses by itself.
@@ -75,6 +78,7 @@ class CodedRows {
     int64_t record = 0;
     JpegDeviceDraft draft;
     CodedWindow window;
+    std::vector<CodedStage> stages;
   };
   struct Row {
     bool placed = false;                 // once, at least
@@ -115,9 +119,10 @@ class CodedRows {
   std::vector<Resize> resizes_;
   std::vector<int64_t> made_;  // by row: where among the pixels that are made; -1: in the slot
   size_t made_bytes_ = 0;
+  PixelStages stages_;  // of what is made
   // Where what begins: in the parameters, and in the scratch memory.
-  size_t offsets_at_ = 0, parameters_end_ = 0;
-  size_t out_at_ = 0, between_at_ = 0, made_at_ = 0, scratch_end_ = 0;
+  size_t stages_at_ = 0, offsets_at_ = 0, parameters_end_ = 0;
+  size_t out_at_ = 0, between_at_ = 0, made_at_ = 0, stages_scratch_at_ = 0, scratch_end_ = 0;
 };
 
 }  // namespace headrace

@@ -11,4 +11,13 @@ size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& l
                                : output.bytes_per_record;
 }
 
+void mark_for_device(Record& record, const DeviceDecoding& log) {
+  if (!log.trusts(record.index)) return;
+  for (FieldValue& value : record.fields) {
+    if (value.kind != FieldKind::kImage) continue;
+    const EncodedPicture* const picture = value.picture.encoded();
+    if (picture && CodedRows::knows_rows(*picture)) value.picture.leave_to_device();
+  }
+}
+
 }  // namespace headrace

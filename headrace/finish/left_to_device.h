@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/fields/record.h"
+#include "headrace/finish/device_decoding.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -30,5 +32,9 @@ struct LeftToDevice {
 
 // Bytes of a record in the slot; `number`: the output's.
 size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left);
+
+// Marks a record's images that a device can decode as they are stored, so that passes over their
+// pixels are left to it, too (image/pending_picture.h).
+void mark_for_device(Record& record, const DeviceDecoding& log);
 
 }  // namespace headrace

@@ -128,6 +128,12 @@ class Recipe {
   // Whether a warp or a collage is still to be computed: what several want of it is materialized
   // first.
   [[nodiscard]] bool is_derived() const;
+  // The encoded image that it starts from; else null.
+  [[nodiscard]] const EncodedPicture* encoded() const {
+    return std::get_if<EncodedPicture>(&source_);
+  }
+  // A device is to decode it, if its steps allow that. REQUIRES: encoded().
+  void leave_to_device() { std::get<EncodedPicture>(source_).on_device = true; }
   // Whether a pass over all pixels may be noted (pending_picture.h) in place of being done: a
   // device decodes the image, and nothing so far keeps it from doing the rest.
   [[nodiscard]] bool left_to_device() const;

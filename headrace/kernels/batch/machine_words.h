@@ -99,6 +99,8 @@ HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
 }
 // Sets a flag that others may set at the same time.
 HEADRACE_HD inline void raise(uint8_t* flag) { *static_cast<volatile uint8_t*>(flag) = 1; }
+// Adds to what others may add to at the same time.
+HEADRACE_HD inline void add(uint32_t* to, uint32_t more) { atomicAdd(to, more); }
 // to[i] = value where no bit is set; without a branch, and without a second register pair for what
 // the compiler would take apart.
 HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
@@ -186,6 +188,9 @@ HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
 }
 HEADRACE_HD inline void raise(uint8_t* flag) {
   __atomic_store_n(flag, uint8_t{1}, __ATOMIC_RELAXED);
+}
+HEADRACE_HD inline void add(uint32_t* to, uint32_t more) {
+  __atomic_fetch_add(to, more, __ATOMIC_RELAXED);
 }
 HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
   if (bits == 0) to[i] = static_cast<int16_t>(value);

@@ -6,11 +6,13 @@
 #include "headrace/kernels/batch/float_batch.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
+#include "headrace/kernels/batch/measure_images.h"
 #include "headrace/kernels/batch/mix_rows.h"
 #include "headrace/kernels/batch/picture_batch.h"
 #include "headrace/kernels/batch/resample_columns.h"
 #include "headrace/kernels/batch/resample_rows.h"
 #include "headrace/kernels/batch/resize_axis.h"
+#include "headrace/kernels/batch/run_programs.h"
 
 namespace headrace {
 
@@ -20,15 +22,18 @@ Result<void> launch(const Kernel&, void*) {
 }
 
 template Result<void> launch(const ComposeTables&, void*);
+template Result<void> launch(const CountValues&, void*);
 template Result<void> launch(const FillBorders&, void*);
 template Result<void> launch(const FloatBatch&, void*);
 template Result<void> launch(const GatherRows&, void*);
 template Result<void> launch(const MixRows&, void*);
 template Result<void> launch(const PictureBatch&, void*);
+template Result<void> launch(const MakeMeasuredTables&, void*);
 template Result<void> launch(const MakeResizeTables&, void*);
 template Result<void> launch(const ResampleColumns<SampleLayout::kWords>&, void*);
 template Result<void> launch(const ResampleColumns<SampleLayout::kAny>&, void*);
 template Result<void> launch(const ResampleRows<SampleLayout::kWords>&, void*);
 template Result<void> launch(const ResampleRows<SampleLayout::kAny>&, void*);
+template Result<void> launch(const RunPrograms&, void*);
 
 }  // namespace headrace

@@ -43,9 +43,8 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
 
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   for (int i = 0; i < count; ++i) {
-    const Rgb turned = turned_rgb(rgb[0][i] * kUnitOfByte, rgb[1][i] * kUnitOfByte,
-                                  rgb[2][i] * kUnitOfByte, share);
-    for (int c = 0; c < 3; ++c) out[c][i] = static_cast<uint8_t>(turned[c] * kBytesOfUnit);
+    const ByteRgb turned = turned_bytes(rgb[0][i], rgb[1][i], rgb[2][i], share);
+    for (int c = 0; c < 3; ++c) out[c][i] = turned.of[c];
   }
 }
 

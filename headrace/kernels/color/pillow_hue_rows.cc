@@ -24,8 +24,23 @@ PillowSectors make_pillow_sectors() {
 }
 
 }  // namespace
+
+namespace scalar {
+namespace {
+
+void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors&,
+              uint8_t* const out[3]) {
+  for (int i = 0; i < count; ++i) {
+    const ByteRgb turned = turned_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i], hues);
+    for (int c = 0; c < 3; ++c) out[c][i] = turned.of[c];
+  }
+}
+
+}  // namespace
+}  // namespace scalar
 }  // namespace headrace
 
+#define HEADRACE_OWN_SCALAR
 #define HEADRACE_NO_NEON
 #define HEADRACE_KERNEL "headrace/kernels/color/pillow_hue_rows.cc"
 #include "headrace/kernels/each_level.h"

@@ -93,6 +93,64 @@ HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
   }
 }
 
+// An RGB of 8 bits.
+struct ByteRgb {
+  uint8_t of[3];
+};
+// The same of bytes.
+HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float share) {
+  const Rgb turned =
+      turned_rgb(float(r) * kUnitOfByte, float(g) * kUnitOfByte, float(b) * kUnitOfByte, share);
+  return {{static_cast<uint8_t>(turned[0] * kBytesOfUnit),
+           static_cast<uint8_t>(turned[1] * kBytesOfUnit),
+           static_cast<uint8_t>(turned[2] * kBytesOfUnit)}};
+}
+
+// Pillow's rgb2hsv_row and hsv2rgb, by way of HSV of 8 bits, with the hue turned by so many of 256:
+// their mixture of float and double is part of the result. Its round() of products of these widths
+// is the same as adding a half.
+HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
+  const int most_gb = g > b ? g : b, least_gb = g < b ? g : b;
+  const int most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
+  const auto value = static_cast<uint8_t>(most);
+  if (most == least) return {{value, value, value}};
+  const float range = static_cast<float>(most - least);
+  const float from_r = static_cast<float>(most - r) / range,
+              from_g = static_cast<float>(most - g) / range,
+              from_b = static_cast<float>(most - b) / range;
+  float hue = static_cast<float>(4.0 + from_g - from_r);
+  if (g == most) hue = static_cast<float>(2.0 + from_r - from_b);
+  if (r == most) hue = from_b - from_g;
+  const double turns = hue / 6.0 + 1.0;
+  hue = static_cast<float>(turns - trunc(turns));
+  const int to = (static_cast<int>(hue * 255.0) + hues) & 255;
+  const float share = range / static_cast<float>(most);
+  const int saturation = static_cast<int>(share * 255.0);
+  if (saturation == 0) return {{value, value, value}};
+  const float weight = static_cast<float>(static_cast<float>(saturation) / 255.0);
+  const double sixths = static_cast<float>(to) * 6.0 / 255.0;
+  const int sector = static_cast<int>(sixths);
+  const float within = static_cast<float>(sixths - sector);
+  const double bright = static_cast<float>(most), wide = weight;
+  const auto p = static_cast<uint8_t>(bright * (1.0 - wide) + 0.5),
+             q = static_cast<uint8_t>(bright * (1.0 - static_cast<double>(weight * within)) + 0.5),
+             t = static_cast<uint8_t>(bright * (1.0 - wide * (1.0 - within)) + 0.5);
+  switch (sector % 6) {
+    case 0:
+      return {{value, t, p}};
+    case 1:
+      return {{q, value, p}};
+    case 2:
+      return {{p, value, t}};
+    case 3:
+      return {{p, q, value}};
+    case 4:
+      return {{t, p, value}};
+    default:
+      return {{value, p, q}};
+  }
+}
+
 // A value of a channel that is stretched from what it has, least to most, to 0 to 255; one of a
 // single value stays. As torchvision computes it on tensors,
 HEADRACE_HD inline uint8_t stretch_as_torch(int value, int least, int most) {
