@@ -86,9 +86,22 @@ class Drawn:
         draw = self.draw
         size = (draw.choice([32, draw.randint(1, 60)]), draw.choice([32, draw.randint(1, 60)]))
         turn = T.RandomApply([T.RandomRotation((90, 90))], p=0.5)
-        tones = [T.ColorJitter(brightness=0.4), T.AdjustGamma(0.7), T.RandomGrayscale(p=0.5)]
+        whose = draw.choice(["torch", "pillow"])
+        tones = [
+            T.ColorJitter(brightness=0.4),
+            T.ColorJitter(0.4, 0.4, 0.4, 0.1, arithmetic=whose),
+            T.RandomPhotometricDistort(arithmetic=whose),
+            T.AdjustGamma(0.7),
+            T.RandomGrayscale(p=0.5),
+            T.RandomEqualize(),
+            T.RandomAutocontrast(arithmetic=whose),
+            T.RandAugment(2, 15, arithmetic=whose),
+            T.TrivialAugmentWide(interpolation=draw.choice(["nearest", "bilinear"])),
+            T.AutoAugment(),
+            T.TimmAugment("rand-m9-mstd0.5-inc1"),
+        ]
         steps = [*self.flips(), *self.sometimes(0.15, turn), *self.place(size), *self.flips()]
-        steps += [*self.sometimes(0.3, draw.choice(tones)), *self.flips()]
+        steps += [*self.sometimes(0.6, draw.choice(tones)), *self.flips()]
         if dtype := draw.choice(["", "float16", "bfloat16", "float32"]):
             steps += [T.ToDtype(dtype, scale=True), *self.sometimes(0.7, T.Normalize(MEAN, STD))]
         steps += self.sometimes(0.3, T.RandomErasing(p=0.5))

@@ -14,22 +14,22 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kTable = 256;
+constexpr size_t kValues = 256;
 
-size_t after(size_t at, size_t bytes) { return UnfinishedRows::aligned(at + bytes); }
+size_t end_of(size_t at, size_t bytes) { return UnfinishedRows::aligned(at + bytes); }
 
 template <class T>
-size_t bytes_of(const std::vector<T>& values) {
+size_t byte_count(const std::vector<T>& values) {
   return values.size() * sizeof(T);
 }
 
 template <class T>
-void append_at(uint8_t* to, size_t at, const std::vector<T>& values) {
-  if (!values.empty()) std::memcpy(to + at, values.data(), bytes_of(values));
+void write_at(uint8_t* to, size_t at, const std::vector<T>& values) {
+  if (!values.empty()) std::memcpy(to + at, values.data(), byte_count(values));
 }
 
 template <class T>
-const T* section(const uint8_t* memory, size_t at) {
+const T* at_place(const uint8_t* memory, size_t at) {
   return reinterpret_cast<const T*>(memory + at);
 }
 
@@ -55,7 +55,7 @@ size_t PixelStages::told_bytes(const std::vector<CodedStage>& stages) {
   for (const CodedStage& stage : stages) {
     bytes += sizeof(CodedStage) + sizeof(MeasureJob) + sizeof(ProgramJob) + sizeof(MovedImage);
     for (const PixelStep& step : stage.steps.all()) {
-      bytes += sizeof(PixelStep) + sizeof(PixelInstruction) + (step.table ? 4 * kTable : 0);
+      bytes += sizeof(PixelStep) + sizeof(PixelInstruction) + (step.table ? 4 * kValues : 0);
     }
   }
   return bytes;
@@ -122,36 +122,36 @@ void PixelStages::lay_out() {
   size_t at = 0, most_measured = 0, most_moves = 0;
   const auto take = [&at](size_t& begins, size_t bytes) {
     begins = at;
-    at = after(at, bytes);
+    at = end_of(at, bytes);
   };
   for (Stage& stage : stages_) {
     stage.moves.plan(stage.moved, size_, channels_);
-    take(stage.measures_at, bytes_of(stage.measures));
-    take(stage.programs_at, bytes_of(stage.programs));
+    take(stage.measures_at, byte_count(stage.measures));
+    take(stage.programs_at, byte_count(stage.programs));
     take(stage.moves_at, stage.moves.parameter_bytes());
     most_measured = std::max(most_measured, stage.measures.size());
     most_moves = std::max(most_moves, stage.moves.scratch_bytes());
     [[maybe_unused]] const size_t fours = (pixels() + 3) / 4;
     assert(stage.programs.size() * fours <= std::numeric_limits<uint32_t>::max());
   }
-  take(instructions_at_, bytes_of(instructions_));
+  take(instructions_at_, byte_count(instructions_));
   take(tables_at_, tables_.size());
   parameters_end_ = at;
-  const size_t values = most_measured * size_t(channels_) * kTable;
+  const size_t values = most_measured * size_t(channels_) * kValues;
   counts_bytes_ = values * sizeof(uint32_t);
-  measured_at_ = after(0, counts_bytes_);
+  measured_at_ = end_of(0, counts_bytes_);
   // What stages measure is read before their passes begin.
-  scratch_end_ = std::max(after(measured_at_, values), most_moves);
+  scratch_end_ = std::max(end_of(measured_at_, values), most_moves);
 }
 
 void PixelStages::write(uint8_t* to) const {
   for (const Stage& stage : stages_) {
-    append_at(to, stage.measures_at, stage.measures);
-    append_at(to, stage.programs_at, stage.programs);
+    write_at(to, stage.measures_at, stage.measures);
+    write_at(to, stage.programs_at, stage.programs);
     stage.moves.write(to + stage.moves_at);
   }
-  append_at(to, instructions_at_, instructions_);
-  append_at(to, tables_at_, tables_);
+  write_at(to, instructions_at_, instructions_);
+  write_at(to, tables_at_, tables_);
 }
 
 void PixelStages::queue_measures(Stream& stream, const Stage& stage, const uint8_t* parameters,
@@ -159,8 +159,8 @@ void PixelStages::queue_measures(Stream& stream, const Stage& stage, const uint8
   if (stage.measures.empty()) return;
   auto* const counts = reinterpret_cast<uint32_t*>(scratch);
   const auto count = int64_t(stage.measures.size());
-  const auto* const jobs = section<MeasureJob>(parameters, stage.measures_at);
-  const int64_t zeros = count * channels_ * int64_t(kTable * sizeof(uint32_t));
+  const auto* const jobs = at_place<MeasureJob>(parameters, stage.measures_at);
+  const int64_t zeros = count * channels_ * int64_t(kValues * sizeof(uint32_t));
   headrace::queue(stream, ClearWords{.memory = counts, .bytes = zeros});
   headrace::queue(stream, CountValues{.images = images,
                                       .jobs = jobs,
@@ -185,8 +185,8 @@ void PixelStages::queue(Stream& stream, const uint8_t* parameters, uint8_t* scra
       headrace::queue(
           stream,
           RunPrograms{.images = images,
-                      .jobs = section<ProgramJob>(parameters, stage.programs_at),
-                      .instructions = section<PixelInstruction>(parameters, instructions_at_),
+                      .jobs = at_place<ProgramJob>(parameters, stage.programs_at),
+                      .instructions = at_place<PixelInstruction>(parameters, instructions_at_),
                       .tables = parameters + tables_at_,
                       .measured_tables = scratch + measured_at_,
                       .count = int64_t(stage.programs.size()),

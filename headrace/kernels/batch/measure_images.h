@@ -93,6 +93,8 @@ struct CountValues {
 
 // An item is a channel of an image.
 struct MakeMeasuredTables {
+  static constexpr int kResidentBlocks = 2;  // sm_120 wants 70 registers, and few items are here
+
   const MeasureJob* jobs = nullptr;
   const uint32_t* counts = nullptr;  // as CountValues has left them
   uint8_t* tables = nullptr;         // [jobs][channels][256]
