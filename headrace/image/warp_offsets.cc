@@ -17,6 +17,63 @@ class NearestOffsets::Rows {
 
 namespace {
 
+// Sums of steps are counted from the outcome's edge.
+std::vector<int32_t> summed_places(double at, double step, int first, int count, int extent) {
+  std::vector<int32_t> places;
+  for (int i = 0; i < first; ++i) at += step;
+  for (int i = 0; i < count; ++i, at += step) {
+    places.push_back(at >= 0 && at < extent ? static_cast<int32_t>(at) : kOutside);
+  }
+  return places;
+}
+
+// A number in 16.16 fixed point; where it does not fit, as on x86.
+int32_t fixed_from(double value) {
+  const double scaled = std::floor(value * 65536.0 + 0.5);
+  const bool fits = scaled >= std::numeric_limits<int32_t>::min() &&
+                    scaled <= std::numeric_limits<int32_t>::max();
+  return fits ? static_cast<int32_t>(scaled) : std::numeric_limits<int32_t>::min();
+}
+
+}  // namespace
+
+bool keeps_axes(const Warp& warp) { return warp.lookup[1] == 0 && warp.lookup[3] == 0; }
+
+std::vector<int32_t> source_columns(const Warp& warp, Size from, const Window& part) {
+  const double step = warp.lookup[0];
+  return summed_places(warp.lookup[2] + step * 0.5, step, part.x, part.width, from.width);
+}
+
+std::vector<int32_t> source_rows(const Warp& warp, Size from, const Window& part) {
+  const double step = warp.lookup[4];
+  return summed_places(warp.lookup[5] + step * 0.5, step, part.y, part.height, from.height);
+}
+
+bool fits_fixed(const Warp& warp) {
+  const auto& a = warp.lookup;
+  for (const double x : {0.0, double(warp.to.width)}) {
+    for (const double y : {0.0, double(warp.to.height)}) {
+      if (!(std::abs(x * a[0] + y * a[1] + a[2]) < 32768.0)) return false;
+      if (!(std::abs(x * a[3] + y * a[4] + a[5]) < 32768.0)) return false;
+    }
+  }
+  return true;
+}
+
+FixedLookup fixed_lookup_of(const Warp& warp, const Window& part) {
+  const auto& a = warp.lookup;
+  const auto bits = [](double value) { return static_cast<uint32_t>(fixed_from(value)); };
+  FixedLookup out{{0, 0, fixed_from(a[0]), fixed_from(a[3])}, bits(a[1]), bits(a[4])};
+  const auto right = static_cast<uint32_t>(part.x), down = static_cast<uint32_t>(part.y);
+  out.row.x = static_cast<int32_t>(bits(a[2] + a[0] * 0.5 + a[1] * 0.5) + down * out.down_x +
+                                   right * bits(a[0]));
+  out.row.y = static_cast<int32_t>(bits(a[5] + a[3] * 0.5 + a[4] * 0.5) + down * out.down_y +
+                                   right * bits(a[3]));
+  return out;
+}
+
+namespace {
+
 class TorchRows final : public NearestOffsets::Rows {
  public:
   TorchRows(const Warp& warp, Size from, const Window& part)
@@ -39,81 +96,39 @@ class TorchRows final : public NearestOffsets::Rows {
   std::vector<float> x_, y_;
 };
 
-int32_t cut_off(double at, int extent) {
-  return at >= 0 && at < extent ? static_cast<int32_t>(at) : kOutside;
-}
-
-// Axes that stay axes: each has its places, sums of steps.
 class ScaledRows final : public NearestOffsets::Rows {
  public:
   ScaledRows(const Warp& warp, Size from, const Window& part)
-      : from_(from), step_(warp.lookup[4]), at_(warp.lookup[5] + warp.lookup[4] * 0.5) {
-    double x = warp.lookup[2] + warp.lookup[0] * 0.5;
-    // Sums of steps are counted from the outcome's edge.
-    for (int i = 0; i < part.x; ++i) x += warp.lookup[0];
-    for (int i = 0; i < part.width; ++i) {
-      columns_.push_back(cut_off(std::exchange(x, x + warp.lookup[0]), from.width));
-    }
-    for (int i = 0; i < part.y; ++i) at_ += step_;
-  }
+      : width_(from.width),
+        columns_(source_columns(warp, from, part)),
+        rows_(source_rows(warp, from, part)) {}
   void next(int32_t* offsets) override {
-    const int32_t row = cut_off(std::exchange(at_, at_ + step_), from_.height);
+    const int32_t row = rows_[row_++];
     std::ranges::transform(columns_, offsets, [&](int32_t column) {
-      return row == kOutside || column == kOutside ? kOutside : row * from_.width + column;
+      return row == kOutside || column == kOutside ? kOutside : row * width_ + column;
     });
   }
 
  private:
-  const Size from_;
-  const double step_;
-  double at_;
-  std::vector<int32_t> columns_;
+  const int width_;
+  const std::vector<int32_t> columns_, rows_;
+  size_t row_ = 0;
 };
-
-// A number in 16.16 fixed point; where it does not fit, as on x86.
-int32_t fixed_from(double value) {
-  const double scaled = std::floor(value * 65536.0 + 0.5);
-  const bool fits = scaled >= std::numeric_limits<int32_t>::min() &&
-                    scaled <= std::numeric_limits<int32_t>::max();
-  return fits ? static_cast<int32_t>(scaled) : std::numeric_limits<int32_t>::min();
-}
-
-bool fits_fixed(const std::array<double, 8>& a, Size to) {
-  for (const double x : {0.0, double(to.width)}) {
-    for (const double y : {0.0, double(to.height)}) {
-      if (!(std::abs(x * a[0] + y * a[1] + a[2]) < 32768.0)) return false;
-      if (!(std::abs(x * a[3] + y * a[4] + a[5]) < 32768.0)) return false;
-    }
-  }
-  return true;
-}
 
 class FixedRows final : public NearestOffsets::Rows {
  public:
-  FixedRows(const Warp& warp, Size from, const Window& part) : from_(from), width_(part.width) {
-    const auto& a = warp.lookup;
-    row_ = {fixed_from(a[2] + a[0] * 0.5 + a[1] * 0.5), fixed_from(a[5] + a[3] * 0.5 + a[4] * 0.5),
-            fixed_from(a[0]), fixed_from(a[3])};
-    down_x_ = static_cast<uint32_t>(fixed_from(a[1]));
-    down_y_ = static_cast<uint32_t>(fixed_from(a[4]));
-    // It wraps around, as sums of so many steps do.
-    const auto right = static_cast<uint32_t>(part.x), down = static_cast<uint32_t>(part.y);
-    row_.x = static_cast<int32_t>(static_cast<uint32_t>(row_.x) + down * down_x_ +
-                                  right * static_cast<uint32_t>(row_.step_x));
-    row_.y = static_cast<int32_t>(static_cast<uint32_t>(row_.y) + down * down_y_ +
-                                  right * static_cast<uint32_t>(row_.step_y));
-  }
+  FixedRows(const Warp& warp, Size from, const Window& part)
+      : from_(from), width_(part.width), at_(fixed_lookup_of(warp, part)) {}
   void next(int32_t* offsets) override {
-    fixed_offsets(row_, width_, from_.width, from_.height, offsets);
-    row_.x = static_cast<int32_t>(static_cast<uint32_t>(row_.x) + down_x_);
-    row_.y = static_cast<int32_t>(static_cast<uint32_t>(row_.y) + down_y_);
+    fixed_offsets(at_.row, width_, from_.width, from_.height, offsets);
+    at_.row.x = static_cast<int32_t>(static_cast<uint32_t>(at_.row.x) + at_.down_x);
+    at_.row.y = static_cast<int32_t>(static_cast<uint32_t>(at_.row.y) + at_.down_y);
   }
 
  private:
   const Size from_;
   const int width_;
-  FixedRow row_;
-  uint32_t down_x_, down_y_;
+  FixedLookup at_;
 };
 
 // What is too far for fixed point: sums of doubles; and a perspective, which is computed anew.
@@ -187,16 +202,14 @@ class TurnedRows final : public NearestOffsets::Rows {
   int row_;
 };
 
-std::unique_ptr<NearestOffsets::Rows> rows_of(const Warp& warp, Size from, const Window& part) {
+std::unique_ptr<NearestOffsets::Rows> way_of(const Warp& warp, Size from, const Window& part) {
   if (warp.quarter_turns) return std::make_unique<TurnedRows>(warp, from, part);
   if (warp.style.arithmetic == Arithmetic::kTorch || warp.field) {
     return std::make_unique<TorchRows>(warp, from, part);
   }
   if (warp.map == Warp::Map::kAffine) {
-    if (warp.lookup[1] == 0 && warp.lookup[3] == 0) {
-      return std::make_unique<ScaledRows>(warp, from, part);
-    }
-    if (fits_fixed(warp.lookup, warp.to)) return std::make_unique<FixedRows>(warp, from, part);
+    if (keeps_axes(warp)) return std::make_unique<ScaledRows>(warp, from, part);
+    if (fits_fixed(warp)) return std::make_unique<FixedRows>(warp, from, part);
   }
   return std::make_unique<DoubleRows>(warp, from, part);
 }
@@ -204,7 +217,7 @@ std::unique_ptr<NearestOffsets::Rows> rows_of(const Warp& warp, Size from, const
 }  // namespace
 
 NearestOffsets::NearestOffsets(const Warp& warp, Size from, const Window& part)
-    : rows_(rows_of(warp, from, part)) {}
+    : rows_(way_of(warp, from, part)) {}
 NearestOffsets::~NearestOffsets() = default;
 void NearestOffsets::next_row(int32_t* offsets) { rows_->next(offsets); }
 

@@ -24,15 +24,14 @@ size_t words_bytes(Size from, int border) {
 
 }  // namespace
 
-double fill_of(const WarpedPicture& picture, size_t channel) {
-  const WarpStyle& style = picture.warp.style;
-  if (picture.is_mask) return style.mask_fill;
+double fill_of(const Warp& warp, bool is_mask, size_t channel) {
+  const WarpStyle& style = warp.style;
+  if (is_mask) return style.mask_fill;
   return style.fill.empty() ? 0 : style.fill.size() == 1 ? style.fill[0] : style.fill[channel];
 }
 
-bool takes_nearest(const WarpedPicture& picture) {
-  const Warp& warp = picture.warp;
-  return picture.is_mask || warp.style.interpolation == Filter::kNearest || warp.quarter_turns;
+bool takes_nearest(const Warp& warp, bool is_mask) {
+  return is_mask || warp.style.interpolation == Filter::kNearest || warp.quarter_turns;
 }
 
 // One part of one picture. Each member makes its rows, one after the other.
@@ -53,7 +52,7 @@ class WarpPass::Rows {
       beside_patches_ |= static_cast<uint32_t>(source_fill[size_t(c)]) << (8 * c);
     }
     for (int c = 0; c < channels_; ++c) {
-      const double fill = fill_of(picture, size_t(c));
+      const double fill = fill_of(warp_, picture.is_mask, size_t(c));
       fill_word_ |= static_cast<uint32_t>(fill) << (8 * c);
       fill_[c] = static_cast<float>(fill);
     }
@@ -219,7 +218,7 @@ class WarpPass::Rows {
 void WarpPass::run(const WarpedPicture& picture, std::span<const WarpPatch> patches,
                    const ChannelValues& fill, const Window& part, RowSink& sink) {
   Rows rows(*this, picture, patches, fill, part, sink);
-  if (takes_nearest(picture)) {
+  if (takes_nearest(picture.warp, picture.is_mask)) {
     rows.nearest();
   } else if (picture.warp.style.arithmetic == Arithmetic::kTorch || picture.warp.field) {
     rows.bilinear_of_torch();

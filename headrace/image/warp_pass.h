@@ -21,9 +21,9 @@ struct WarpPatch {
 };
 
 // What one channel has where nothing of the source is.
-double fill_of(const WarpedPicture& picture, size_t channel);
+double fill_of(const Warp& warp, bool is_mask, size_t channel);
 // Whether its pixels are pixels of the source.
-bool takes_nearest(const WarpedPicture& picture);
+bool takes_nearest(const Warp& warp, bool is_mask);
 
 class WarpPass {
  public:

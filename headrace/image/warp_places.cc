@@ -11,7 +11,9 @@ float half_of(int extent) { return static_cast<float>(0.5 * extent); }
 // torch multiplies the grid's matrices without fused operations where they are that small.
 bool is_fused(Size to) { return 6 * int64_t{to.height} * to.width >= 400; }
 
-TorchGrid grid_of(const Warp& warp, Size from, const Window& part) {
+}  // namespace
+
+TorchGrid torch_grid_of(const Warp& warp, Size from, const Window& part) {
   const bool affine = warp.map == Warp::Map::kAffine;
   const Size of = affine ? from : warp.to;
   TorchGrid grid;
@@ -19,7 +21,8 @@ TorchGrid grid_of(const Warp& warp, Size from, const Window& part) {
     grid.x[i] = static_cast<float>(warp.lookup[i]) / half_of(of.width);
     grid.y[i] = static_cast<float>(warp.lookup[i + 3]) / half_of(of.height);
   }
-  grid.w = {static_cast<float>(warp.lookup[6]), static_cast<float>(warp.lookup[7])};
+  grid.w[0] = static_cast<float>(warp.lookup[6]);
+  grid.w[1] = static_cast<float>(warp.lookup[7]);
   grid.divides = !affine;
   grid.fused = is_fused(warp.to);
   grid.first_column = (affine ? half_of(1 - warp.to.width) : 0.5f) + static_cast<float>(part.x);
@@ -29,10 +32,8 @@ TorchGrid grid_of(const Warp& warp, Size from, const Window& part) {
   return grid;
 }
 
-}  // namespace
-
 TorchPlaces::TorchPlaces(const Warp& warp, Size from, const Window& part)
-    : warp_(warp), part_(part), grid_(grid_of(warp, from, part)) {
+    : warp_(warp), part_(part), grid_(torch_grid_of(warp, from, part)) {
   if (!warp.field) return;
   for (int x = part.x; x < part.x + part.width; ++x) {
     identity_x_.push_back(identity_at<float>(x, from.width));

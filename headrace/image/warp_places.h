@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the pixels of a row of the outcome lie in the source, in torch's grid. Internal to image/.
+// Where the pixels of an outcome lie in the source: in torch's grid, and as Pillow finds the
+// nearest ones. Internal to image/.
 #pragma once
 
 #include <vector>
@@ -10,6 +11,8 @@
 namespace headrace {
 
 inline constexpr size_t kBeyondRow = 16;  // elements that kernels may write past a row
+
+TorchGrid torch_grid_of(const Warp& warp, Size from, const Window& part);
 
 class TorchPlaces {
  public:
@@ -25,5 +28,19 @@ class TorchPlaces {
   std::vector<float> identity_x_;  // where a field is given
   std::vector<float> by_y_;        // of a row, where that is one number
 };
+
+// Pillow's nearest pixels of an affine map. Axes that stay axes have places of their own, sums of
+// steps; else it is fixed point, where all places fit it.
+bool keeps_axes(const Warp& warp);
+// The source's column of each of the part's, or row of each row; kOutside beside it.
+std::vector<int32_t> source_columns(const Warp& warp, Size from, const Window& part);
+std::vector<int32_t> source_rows(const Warp& warp, Size from, const Window& part);
+bool fits_fixed(const Warp& warp);
+// Of the part's first row, and what each further one adds; it wraps around.
+struct FixedLookup {
+  FixedRow row;
+  uint32_t down_x, down_y;
+};
+FixedLookup fixed_lookup_of(const Warp& warp, const Window& part);
 
 }  // namespace headrace

@@ -55,7 +55,7 @@ void nearest(const WarpedPicture& picture, const Window& part, Picture& out) {
     rows.next_row(offsets.data());
     for (int c = 0; c < from.channels; ++c) {
       const auto* const samples = reinterpret_cast<const Sample*>(from.plane(c));
-      const auto fill = static_cast<Sample>(fill_of(picture, size_t(c)));
+      const auto fill = static_cast<Sample>(fill_of(picture.warp, picture.is_mask, size_t(c)));
       auto* const to = reinterpret_cast<Sample*>(out.plane(c)) + size_t(y) * size_t(part.width);
       for (int x = 0; x < part.width; ++x) {
         const int32_t offset = offsets[size_t(x)];
@@ -81,7 +81,7 @@ void bilinear(const WarpedPicture& picture, const Window& part, Picture& out) {
         const auto* const samples = reinterpret_cast<const Sample*>(from.plane(c));
         float value = blend.sum([&](ptrdiff_t at) { return static_cast<float>(samples[at]); });
         if (fills) {
-          const auto fill = static_cast<float>(fill_of(picture, size_t(c)));
+          const auto fill = static_cast<float>(fill_of(picture.warp, picture.is_mask, size_t(c)));
           value = (value - fill) * share + fill;
         }
         if constexpr (!std::is_floating_point_v<Sample>) value = std::nearbyint(value);
@@ -94,7 +94,7 @@ void bilinear(const WarpedPicture& picture, const Window& part, Picture& out) {
 
 template <class Sample>
 void warp_samples(const WarpedPicture& picture, const Window& part, Picture& out) {
-  if (takes_nearest(picture)) return nearest<Sample>(picture, part, out);
+  if (takes_nearest(picture.warp, picture.is_mask)) return nearest<Sample>(picture, part, out);
   bilinear<Sample>(picture, part, out);
 }
 

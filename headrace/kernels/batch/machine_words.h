@@ -55,6 +55,10 @@ HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32
 HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t which) {
   return __byte_perm(low, high, which);
 }
+// The lowest bytes of four words, the first in the lowest.
+HEADRACE_HD inline uint32_t lowest_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
 // The address of words[i]; in one instruction, where the compiler would take two.
 HEADRACE_HD inline const uint32_t* word_at(const uint8_t* words, uint32_t i) {
   uint64_t address;
@@ -149,6 +153,9 @@ HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t w
   uint32_t chosen = 0;
   for (int i = 0; i < 4; ++i) chosen |= (both >> 8 * (which >> 4 * i & 7) & 255) << 8 * i;
   return chosen;
+}
+HEADRACE_HD inline uint32_t lowest_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
 }
 HEADRACE_HD inline const uint32_t* word_at(const uint8_t* words, uint32_t i) {
   return reinterpret_cast<const uint32_t*>(words) + i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of a build without nvcc, in place of all .cu files. A kernel that is missing here
 // does not link.
+#include "headrace/kernels/batch/blur_pictures.h"
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/fill_borders.h"
 #include "headrace/kernels/batch/float_batch.h"
@@ -13,6 +14,8 @@
 #include "headrace/kernels/batch/resample_rows.h"
 #include "headrace/kernels/batch/resize_axis.h"
 #include "headrace/kernels/batch/run_programs.h"
+#include "headrace/kernels/batch/sharpen_pictures.h"
+#include "headrace/kernels/batch/warp_pictures.h"
 
 namespace headrace {
 
@@ -21,6 +24,7 @@ Result<void> launch(const Kernel&, void*) {
   return no_device_kernels();
 }
 
+template Result<void> launch(const BlurPictures&, void*);
 template Result<void> launch(const ComposeTables&, void*);
 template Result<void> launch(const CountValues&, void*);
 template Result<void> launch(const FillBorders&, void*);
@@ -35,5 +39,7 @@ template Result<void> launch(const ResampleColumns<SampleLayout::kAny>&, void*);
 template Result<void> launch(const ResampleRows<SampleLayout::kWords>&, void*);
 template Result<void> launch(const ResampleRows<SampleLayout::kAny>&, void*);
 template Result<void> launch(const RunPrograms&, void*);
+template Result<void> launch(const SharpenPictures&, void*);
+template Result<void> launch(const WarpPictures&, void*);
 
 }  // namespace headrace

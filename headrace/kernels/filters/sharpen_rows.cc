@@ -4,25 +4,19 @@
 #include "headrace/kernels/filters/sharpen_rows.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "headrace/kernels/filters/sharpen_pixel.h"
 
 namespace headrace {
-namespace {
-
-// The weighted sum of nine, s, as a rounded thirteenth: (2 s + 13) / 26, by a product of 16 bits
-// and a shift that are exact for all sums up to 13 * 255.
-constexpr int kThirteenthFactor = 40330, kThirteenthShift = 4;
-
-}  // namespace
-
 namespace scalar {
 namespace {
 
-// Both libraries' blur: weights of 1, and 5 in the middle, of 13; rounded.
-int blur_at(const ThreeRows& in, int x) {
-  int sum = 4 * in.row[x];
-  for (const uint8_t* row : {in.above, in.row, in.below}) sum += row[x - 1] + row[x] + row[x + 1];
-  return (2 * sum + 13) / 26;
+uint32_t blur_at(const ThreeRows& in, int x) {
+  uint32_t sum = uint32_t{4} * in.row[x];
+  for (const uint8_t* row : {in.above, in.row, in.below}) {
+    sum += uint32_t{row[x - 1]} + row[x] + row[x + 1];
+  }
+  return thirteenth_of(sum);
 }
 
 // The blur of columns 1 to width - 2, to `out` from its beginning. At the other levels: false, and
@@ -36,9 +30,7 @@ bool blur(const ThreeRows& in, int width, uint8_t* out) {
 // to 63 bytes past `count`.
 void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
   for (int i = 0; i < count; ++i) {
-    const auto own = static_cast<float>(value[i]);
-    const float difference = static_cast<float>(other[i]) - own;
-    out[i] = static_cast<uint8_t>(std::clamp(std::fma(difference, rest, own), 0.0f, 255.0f));
+    out[i] = static_cast<uint8_t>(drawn_away(value[i], other[i], rest));
   }
 }
 

@@ -22,11 +22,6 @@ namespace {
 
 uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) & 0xff; }
 
-// What lies outside for sure is not converted: an integer may not hold it.
-bool within(double x, double y, int width, int height) {
-  return x >= 0 && x < width && y >= 0 && y < height;
-}
-
 // A pixel of Pillow's filters: the four or sixteen pixels about a place, those beyond the edge
 // being the edge's.
 struct Neighbours {
@@ -65,16 +60,10 @@ void as_pillow(const PixelWords& source, const double* x, const double* y, int c
 
 void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
                    double* x, double* y) {
-  const double* const a = coefficients;
-  const double at_y = row + 0.5;
   for (int i = 0; i < count; ++i) {
-    const double at_x = first + i + 0.5;
-    x[i] = a[0] * at_x + a[1] * at_y + a[2];
-    y[i] = a[3] * at_x + a[4] * at_y + a[5];
-    if (!divides) continue;
-    const double by = a[6] * at_x + a[7] * at_y + 1;
-    x[i] /= by;
-    y[i] /= by;
+    const auto place = pillow_place(coefficients, divides, first + i + 0.5, row + 0.5);
+    x[i] = place.x;
+    y[i] = place.y;
   }
 }
 
@@ -82,12 +71,8 @@ void bilinear_as_pillow(const PixelWords& source, const double* x, const double*
                         uint32_t fill, int channels, uint8_t* const out[]) {
   as_pillow(source, x, y, count, fill, channels, out,
             [](const Neighbours& near, double dx, double dy, int c) {
-              const auto along = [&](int row) {
-                const double a = near.at(0, row, c);
-                return a + (near.at(1, row, c) - a) * dx;
-              };
-              const double above = along(0), below = along(1);
-              return above + (below - above) * dy;
+              return bilinear_of(near.at(0, 0, c), near.at(1, 0, c), near.at(0, 1, c),
+                                 near.at(1, 1, c), dx, dy);
             });
 }
 

@@ -13,15 +13,6 @@ namespace {
 
 uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) & 0xff; }
 
-// What lies outside for sure is not converted: an integer may not hold it.
-bool within(double x, double y, int width, int height) {
-  return x >= 0 && x < width && y >= 0 && y < height;
-}
-
-float dot(const std::array<float, 3>& by, float x, float y, bool fused) {
-  return (fused ? std::fma(y, by[1], x * by[0]) : x * by[0] + y * by[1]) + by[2];
-}
-
 void pack(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
           uint32_t* pixels) {
   for (int64_t i = 0; i < count; ++i) {
@@ -34,15 +25,9 @@ void pack(const uint8_t* const planes[], int channels, int64_t count, uint32_t m
 void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y) {
   const float at_y = grid.first_row + static_cast<float>(row);
   for (int i = 0; i < count; ++i) {
-    const float at_x = grid.first_column + static_cast<float>(i);
-    float to_x = dot(grid.x, at_x, at_y, grid.fused), to_y = dot(grid.y, at_x, at_y, grid.fused);
-    if (grid.divides) {
-      const float by = dot({grid.w[0], grid.w[1], 1.0f}, at_x, at_y, grid.fused);
-      to_x = to_x / by - 1.0f;
-      to_y = to_y / by - 1.0f;
-    }
-    x[i] = std::fma(to_x + 1.0f, grid.half_width, -0.5f);
-    y[i] = std::fma(to_y + 1.0f, grid.half_height, -0.5f);
+    const auto place = torch_place(grid, grid.first_column + static_cast<float>(i), at_y);
+    x[i] = place.x;
+    y[i] = place.y;
   }
 }
 
@@ -56,30 +41,19 @@ void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]) {
   for (int i = 0; i < count; ++i) {
-    const float left = std::floor(x[i]), top = std::floor(y[i]);
-    const float west = x[i] - left, east = 1.0f - west, north = y[i] - top, south = 1.0f - north;
-    const float weights[4] = {south * east, south * west, north * east, north * west};
+    const TorchSquare square = torch_square(x[i], y[i], source.width, source.height);
+    const auto first = ptrdiff_t{square.row} * source.stride + square.column;
     uint32_t pixels[4];
-    bool inside[4];
     for (int k = 0; k < 4; ++k) {
-      const float column = left + static_cast<float>(k % 2), row = top + static_cast<float>(k / 2);
-      inside[k] = within(column, row, source.width, source.height);
-      pixels[k] = inside[k] ? source.pixels[ptrdiff_t{static_cast<int>(row)} * source.stride +
-                                            static_cast<int>(column)]
-                            : 0;
+      const ptrdiff_t next = ptrdiff_t{k / 2} * source.stride + k % 2;
+      pixels[k] = square.inside[k] ? source.pixels[first + next] : 0;
     }
-    const auto blend = [&](const auto& value) {
-      float sum = value(0) * weights[0];
-      for (int k = 1; k < 4; ++k) sum = std::fma(value(k), weights[k], sum);
-      return sum;
-    };
-    const float share = fill ? blend([&](int k) { return inside[k] ? 1.0f : 0.0f; }) : 1.0f;
+    const float share = share_inside(square);
     for (int c = 0; c < channels; ++c) {
-      float value = blend([&](int k) { return static_cast<float>(byte_of(pixels[k], c)); });
-      if (fill) value = (value - fill[c]) * share + fill[c];
-      value = std::nearbyint(value);
-      // NaN, from places that are none, is 0.
-      out[c][i] = static_cast<uint8_t>(value >= 0 ? std::min(value, 255.0f) : 0.0f);
+      const auto at = [&](int k) { return static_cast<float>(byte_of(pixels[k], c)); };
+      float value = blended_as_torch(square.weights, at(0), at(1), at(2), at(3));
+      if (fill) value = filled_as_torch(value, fill[c], share);
+      out[c][i] = static_cast<uint8_t>(floats::rounded_byte(value));
     }
   }
 }
@@ -239,10 +213,10 @@ void torch_places(const TorchGrid& of, int row, int count, float* x, float* y) {
   const Floats at_y = Set(grid.first_row + static_cast<float>(row));
   for (int i = 0; i < count; i += kLanes) {
     const Floats at_x = Add(Set(grid.first_column), ToFloats(Add(Set(i), Iota())));
-    Floats to_x = dot_of(grid.x.data(), grid.x[2], at_x, at_y, grid.fused);
-    Floats to_y = dot_of(grid.y.data(), grid.y[2], at_x, at_y, grid.fused);
+    Floats to_x = dot_of(grid.x, grid.x[2], at_x, at_y, grid.fused);
+    Floats to_y = dot_of(grid.y, grid.y[2], at_x, at_y, grid.fused);
     if (grid.divides) {
-      const Floats by = dot_of(grid.w.data(), 1.0f, at_x, at_y, grid.fused);
+      const Floats by = dot_of(grid.w, 1.0f, at_x, at_y, grid.fused);
       to_x = Sub(Div(to_x, by), Set(1.0f));
       to_y = Sub(Div(to_y, by), Set(1.0f));
     }

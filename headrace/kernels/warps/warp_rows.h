@@ -8,8 +8,9 @@
 // `count`; those that pack and take pixels kPixelsBeyond, of which offsets must be valid ones.
 #pragma once
 
-#include <array>
 #include <cstdint>
+
+#include "headrace/kernels/warps/warp_pixel.h"
 
 namespace headrace {
 
@@ -34,17 +35,6 @@ inline constexpr uint32_t kIsPixel = 1u << 24;
 void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
                  uint32_t* pixels);
 
-// torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
-struct TorchGrid {
-  // Of the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
-  // divided by w0 * x + w1 * y + 1 and then lose 1.
-  std::array<float, 3> x{}, y{};
-  std::array<float, 2> w{};
-  bool divides = false;
-  bool fused = true;  // torch multiplies matrices of few rows without fused operations
-  float first_column = 0, first_row = 0;  // what the output's first pixel is called
-  float half_width = 0, half_height = 0;  // of the source
-};
 void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
 // A row of a grid that is moved about: grids go from -1 to 1. The arrays are read up to 15 elements
 // past `count`.
@@ -79,10 +69,6 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
                       int count, uint32_t fill, int channels, uint8_t* const out[]);
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                        uint32_t fill, int channels, uint8_t* const out[]);
-// A row of an affine warp in 16.16 fixed point: of its first pixel, and what each further one adds.
-struct FixedRow {
-  int32_t x, y, step_x, step_y;
-};
 void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_t* offsets);
 
 // The pixels at these offsets; `fill` outside.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A warp as the job of a kernel (kernels/batch/warp_pictures.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/image/warp.h"
+#include "headrace/kernels/batch/warp_pictures.h"
+
+namespace headrace {
+
+// Whether WarpPictures has it: affine and perspective warps of up to four channels of 8 bits, but
+// not bicubic ones, nor Pillow's places beyond fixed point, which are sums of doubles.
+bool runs_on_device(const Warp& warp, bool is_mask, int channels);
+
+// The job that makes this part of the outcome; where the planes lie is the caller's affair. What a
+// table says is appended to `tables`. REQUIRES: it runs there, and a fill has one value or one a
+// channel.
+WarpJob device_warp_of(const Warp& warp, bool is_mask, int channels, Size from, const Window& part,
+                       std::vector<int32_t>& tables);
+
+}  // namespace headrace

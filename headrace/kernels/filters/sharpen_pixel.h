@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample of a sharpened picture: what rows on the CPU (sharpen_rows.h) and pictures on a GPU
+// (batch/sharpen_pictures.h) are made by.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/base/host_device_function.h"
+#include "headrace/kernels/machine_floats.h"
+
+namespace headrace {
+
+// The blur of 3 x 3 of both libraries has weights of 1, and 5 in the middle, of 13. The weighted
+// sum of nine, s, as a rounded thirteenth: (2 s + 13) / 26, by a product and a shift that are exact
+// for all sums up to 13 * 255; of lanes of 16 bits the upper half of the product, shifted.
+inline constexpr uint32_t kThirteenthFactor = 40330, kThirteenthShift = 4;
+HEADRACE_HD inline uint32_t thirteenth_of(uint32_t sum) {
+  return (2 * sum + 13) * kThirteenthFactor >> (16 + kThirteenthShift);
+}
+
+// A byte drawn away from another one, as torch computes it; `rest` is float(1.0 - factor). It is
+// the outcome's lowest byte.
+HEADRACE_HD inline uint32_t drawn_away(uint32_t value, uint32_t other, float rest) {
+  const float own = floats::of(value);
+  return floats::truncated_byte(floats::fma(floats::of(other) - own, rest, own));
+}
+
+}  // namespace headrace

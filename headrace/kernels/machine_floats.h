@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels do with floats beside the four operations: on a GPU an instruction or two each,
+// elsewhere its twin. The same bits everywhere: nothing is fused but what fma() names.
+#pragma once
+
+#include <cstdint>
+#ifndef __CUDA_ARCH__
+#include <cmath>
+#endif
+
+#include "headrace/base/host_device_function.h"
+
+namespace headrace::floats {
+
+#ifdef __CUDA_ARCH__
+
+HEADRACE_HD inline float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+HEADRACE_HD inline float floor(float x) { return ::floorf(x); }
+HEADRACE_HD inline double floor(double x) { return ::floor(x); }
+// To the nearest whole number, halves to the even one.
+HEADRACE_HD inline float rint(float x) { return ::rintf(x); }
+
+// A whole number below 2^23. Conversions take a unit that is an eighth as wide as the others, and a
+// sum with 2^23 has the number in its lowest bits.
+HEADRACE_HD inline float of(uint32_t number) {
+  return __uint_as_float(0x4b000000u | number) - 8388608.0f;
+}
+// The value cut off, or rounded as rint() does, to a byte, which is the lowest one; the others are
+// any. NaN is 0.
+HEADRACE_HD inline uint32_t truncated_byte(float x) {
+  return __float_as_uint(__fadd_rz(fminf(fmaxf(x, 0.0f), 255.0f), 8388608.0f));
+}
+HEADRACE_HD inline uint32_t rounded_byte(float x) {
+  return __float_as_uint(__fadd_rn(fminf(fmaxf(x, 0.0f), 255.0f), 8388608.0f));
+}
+
+#else
+
+HEADRACE_HD inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
+HEADRACE_HD inline float floor(float x) { return std::floor(x); }
+HEADRACE_HD inline double floor(double x) { return std::floor(x); }
+HEADRACE_HD inline float rint(float x) { return std::nearbyint(x); }
+
+HEADRACE_HD inline float of(uint32_t number) { return static_cast<float>(number); }
+HEADRACE_HD inline uint32_t truncated_byte(float x) {
+  return x > 0 ? (x < 255 ? static_cast<uint32_t>(x) : 255) : 0;
+}
+HEADRACE_HD inline uint32_t rounded_byte(float x) { return truncated_byte(std::nearbyint(x)); }
+
+#endif
+
+}  // namespace headrace::floats
