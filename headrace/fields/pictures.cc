@@ -7,6 +7,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/image/device_warp.h"
+#include "headrace/image/pending_picture.h"
 
 namespace headrace {
 namespace {
@@ -178,7 +180,20 @@ bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
   return after > before && after * pixel > renderer.largest_value();
 }
 
+Recipe warped(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
+  return Recipe(
+      std::make_shared<const WarpedPicture>(WarpedPicture{.from = pixels, .warp = *pass.warp}));
+}
+
+constexpr PassFunction kWarpPass{warped, PassCode::kWarp};
+
 Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Recipe& picture) {
+  if (!is_mask && picture.left_to_device() && warp.to == picture.size() &&
+      runs_on_device(warp, is_mask, picture.channels())) {
+    picture = pending(std::move(picture),
+                      {.function = &kWarpPass, .warp = std::make_shared<const Warp>(warp)});
+    return {};
+  }
   WarpedPicture warped{.from = {}, .warp = warp, .is_mask = is_mask, .collage = picture.collage()};
   if (!warped.collage) {
     if (Result<void> made = renderer.materialize(picture); !made) return made;

@@ -91,6 +91,25 @@ class Blur {
   std::vector<float> finished_;  // one row, of either
 };
 
+// numbers: kernel width and height, sigma.
+Recipe blurred(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
+  const Picture& in = *pixels;
+  const Size kernel{static_cast<int>(pass.numbers[1]), static_cast<int>(pass.numbers[0])};
+  auto out = std::make_shared<Picture>(in.channels, in.height, in.width, in.dtype);
+  Blur blur({in.height, in.width}, pass.numbers[2], kernel);
+  for (int c = 0; c < in.channels; ++c) {
+    if (in.dtype == DType::kUInt8) {
+      blur.plane(in.plane(c), out->plane(c));
+    } else {
+      blur.plane(reinterpret_cast<const float*>(in.plane(c)),
+                 reinterpret_cast<float*>(out->plane(c)));
+    }
+  }
+  return Recipe(std::move(out));
+}
+
+constexpr PassFunction kBlurPass{blurred, PassCode::kGaussianBlur};
+
 class GaussianBlur final : public PixelOp {
  public:
   GaussianBlur(Size kernel, double least, double most)
@@ -100,27 +119,17 @@ class GaussianBlur final : public PixelOp {
   Result<void> apply(OpContext& context) const override {
     const double sigma = least_ < most_ ? context.draws.uniform(least_, most_) : least_;
     for (const int field : context.fields) {
-      const auto pixels = pixels_now(context, field);
-      if (!pixels) return pixels.error();
-      const Picture& in = **pixels;
-      if (in.height <= kernel_.height / 2 || in.width <= kernel_.width / 2) {
+      const Size size = context.record.fields[field].picture.size();
+      if (size.height <= kernel_.height / 2 || size.width <= kernel_.width / 2) {
         return Error{.code = &kTooSmallToBlur,
                      .what = "[GaussianBlur] kernel_size is " + std::to_string(kernel_.height) +
                              " x " + std::to_string(kernel_.width) +
-                             " (height x width), the picture " + std::to_string(in.height) + " x " +
-                             std::to_string(in.width)};
+                             " (height x width), the picture " + std::to_string(size.height) +
+                             " x " + std::to_string(size.width)};
       }
-      auto out = std::make_shared<Picture>(in.channels, in.height, in.width, in.dtype);
-      Blur blur({in.height, in.width}, sigma, kernel_);
-      for (int c = 0; c < in.channels; ++c) {
-        if (in.dtype == DType::kUInt8) {
-          blur.plane(in.plane(c), out->plane(c));
-        } else {
-          blur.plane(reinterpret_cast<const float*>(in.plane(c)),
-                     reinterpret_cast<float*>(out->plane(c)));
-        }
-      }
-      context.record.fields[field].picture = Recipe(std::move(out));
+      const PendingPass blur{.function = &kBlurPass,
+                             .numbers = {double(kernel_.width), double(kernel_.height), sigma}};
+      if (Result<void> done = do_pass(context, field, blur); !done) return done;
     }
     return {};
   }
