@@ -17,6 +17,14 @@ const ErrorCode kOtherEdit{
     "most one resize, flips, conversion and normalization of bytes, and one erased rectangle at the "
     "end. Other steps run on the host: use a Loader, which copies its batches to the device."};
 
+// Of all pictures of an output, from now on; false where it is another.
+bool is_filled_with(RecipeEdit& sample, const ChannelValues& values) {
+  if (sample.is_filled) return sample.fill == values;
+  sample.fill = values;
+  sample.is_filled = true;
+  return true;
+}
+
 }  // namespace
 
 DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
@@ -157,9 +165,7 @@ bool DeviceSteps::fits(Output& output, bool first) {
   RecipeEdit& sample = output.sample;
   if (!done || done->edit.size != sample.size || done->edit.map != sample.map) return false;
   const RecipeEdit& edit = done->edit;
-  if (edit.is_filled && sample.is_filled && edit.fill != sample.fill) return false;
-  if (edit.is_filled && !sample.is_filled) sample.fill = edit.fill;
-  sample.is_filled = sample.is_filled || edit.is_filled;
+  if (edit.is_filled && !is_filled_with(sample, edit.fill)) return false;
   output.edits.push_back(edit.edit);
   return !done->window || takes(output, std::move(*done->window));
 }
@@ -191,12 +197,21 @@ void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t
     }
     for (Output& output : outputs_) {
       if (fits(output, false)) continue;
-      raise(kOtherEdit,
-            "at position " + std::to_string(position + row) + " of epoch " + std::to_string(epoch) +
-                " the steps come to something else than a crop, a resize, a flip and a map",
-            "use a Loader without resident=");
+      std::rethrow_exception(other_edit(position + row, epoch));
     }
   }
+}
+
+bool DeviceSteps::fills_with(size_t output, const ChannelValues& values) {
+  return is_filled_with(outputs_[output].sample, values);
+}
+
+std::exception_ptr DeviceSteps::other_edit(int64_t position, uint64_t epoch) {
+  return std::make_exception_ptr(Exception(
+      {.code = &kOtherEdit,
+       .what = "at position " + std::to_string(position) + " of epoch " + std::to_string(epoch) +
+               " the steps come to something else than a crop, a resize, a flip and a map",
+       .hint = "use a Loader without resident="}));
 }
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,12 +46,18 @@ class DeviceSteps {
   const std::string& in_the_way() const { return in_the_way_; }
   bool resizes() const { return work_ == Work::kResizeAndEdit; }
   std::vector<Output>& outputs() { return outputs_; }
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
 
   // The edits of the batch at these positions, of these records; where all pictures of a field have
   // one size, none need to be named. Throws Exception HR0894 where a record's differs from what was
   // seen of the steps before.
   void begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows,
              std::span<const int64_t> records = {});
+  // Other steps of this plan have seen pictures of this output filled with these values. False
+  // where those that were seen here are filled with others.
+  bool fills_with(size_t output, const ChannelValues& values);
+  // HR0894 for the record at this position.
+  static std::exception_ptr other_edit(int64_t position, uint64_t epoch);
 
  private:
   struct Done {

@@ -288,7 +288,7 @@ void Residence::make_set() {
 }
 
 std::optional<Batch> Residence::cut(uint64_t seed, uint64_t epoch, int64_t batch) {
-  if (set_) return set_->take(*asked_.sampler, seed, epoch, batch, asked_.layout->range(batch));
+  if (set_) return set_->take(*asked_.sampler, *asked_.layout, seed, epoch, batch);
   std::optional<Batch> out = host_set_->take(seed, epoch, batch);
   if (out) return out;
   add_text(" (by the engine since batch " + std::to_string(batch) + " of epoch " +
@@ -412,7 +412,8 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
                         .view = asked_.view,
                         .on_device = asked_.fraction < 1 ? part : -1,
                         .steps = std::move(steps),
-                        .memory_format = rest_->options().memory_format});
+                        .memory_format = rest_->options().memory_format,
+                        .threads = asked_.threads});
   } catch (const Exception& exception) {
     if (asked_.use == ResidentUse::kOn) throw;
     add_text(there + exception.error().what + ")");

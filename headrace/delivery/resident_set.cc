@@ -49,7 +49,14 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
   }
   check_room();
   for (auto& table : tables_) load(*table);
-  device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
+  arena_batches_ = batches_in_arena();
+  for (auto& table : tables_) {
+    if (table->edited) table->edits = device_->allocate(size_t(most_rows()) * sizeof(PictureEdit));
+  }
+  device_indices_ = device_->allocate(size_t(most_rows()) * 8);
+  if (arena_batches_ > 0 && options_.steps) {
+    edits_ahead_ = std::make_unique<EditsAhead>(options_.steps, options_.threads);
+  }
 }
 
 ResidentSet::~ResidentSet() {
@@ -128,10 +135,14 @@ const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
 
 Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
                         BatchRange range) {
-  choose(sampler, seed, epoch, range);
-  Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
-  uint8_t* stage = nullptr;
+  choose(sampler, seed, epoch, {range});
   if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count, rows_.indices);
+  return {static_cast<int64_t>(epoch), batch, rows_.count, cut(options_.batch_rows)};
+}
+
+std::vector<BatchField> ResidentSet::cut(int64_t slab_rows) {
+  std::vector<BatchField> fields;
+  uint8_t* stage = nullptr;
   for (auto& table : tables_) {
     if (table->resized) plan_resize_of(*table);
   }
@@ -141,17 +152,31 @@ Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, i
   const bool staged = stage != nullptr;
   indices_ = stage_indices(stage);
   std::vector<std::shared_ptr<DeviceLease>> leases;
-  for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
-  const EventPtr ready = stream_->record();
-  if (staged) staging_.fence(ready);
-  for (const auto& lease : leases) lease->set_ready(ready);
-  return out;
+  const auto queued = [&] {
+    const EventPtr ready = stream_->record();
+    if (staged) staging_.fence(ready);
+    for (const auto& lease : leases) lease->set_ready(ready);
+  };
+  try {
+    for (auto& table : tables_) fields.push_back(make_field(*table, slab_rows, stage, leases));
+  } catch (...) {
+    try {
+      queued();
+    } catch (const Exception&) {
+      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+    }
+    throw;
+  }
+  queued();
+  return fields;
 }
 
 // Which records they are, and their numbers where a kernel cannot find them itself.
-void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range) {
-  rows_.begin = range.begin;
-  rows_.count = range.size();
+void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,
+                         std::vector<BatchRange> positions) {
+  rows_.positions = std::move(positions);
+  rows_.count = 0;
+  for (const BatchRange& range : rows_.positions) rows_.count += range.size();
   rows_.epoch_size = sampler.size();
   rows_.in_order = sampler.in_order();
   rows_.order = sampler.permutation(seed, epoch);
@@ -164,37 +189,43 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
   const bool resizes = options_.steps && options_.steps->resizes();
   if (by_kernel && !any_id && !is_partial() && !resizes) return;
   rows_.indices.resize(size_t(rows_.count));
-  wrapped_indices(sampler, seed, epoch, rows_.begin, rows_.epoch_size, rows_.indices);
+  std::span<int64_t> left(rows_.indices);
+  for (const BatchRange& range : rows_.positions) {
+    wrapped_indices(sampler, seed, epoch, range.begin, rows_.epoch_size,
+                    left.first(size_t(range.size())));
+    left = left.subspan(size_t(range.size()));
+  }
   int64_t streamed = 0;
   for (const int64_t index : rows_.indices) {
     rows_.places.push_back(index < on_device_ ? index : on_device_ + streamed++);
   }
 }
 
-BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
+BatchField ResidentSet::make_field(Table& table, int64_t slab_rows, uint8_t*& stage,
                                    std::vector<std::shared_ptr<DeviceLease>>& leases) {
   const ResidentField& field = table.field;
   BatchField out = field.batch_field(rows_.count);
   out.is_on_device = true;
   if (options_.view && field.has_values()) {
-    out.view.data = const_cast<uint8_t*>(table.values) + size_t(rows_.begin) * table.row_bytes();
+    out.view.data = const_cast<uint8_t*>(table.values) +
+                    size_t(rows_.positions.front().begin) * table.row_bytes();
     out.lease = table.data;
     return out;
   }
-  std::shared_ptr<DeviceLease> lease = lease_of(table);
-  out.view.data = lease->memory();
-  fill(table, static_cast<uint8_t*>(lease->memory()), stage);
-  leases.push_back(lease);
-  out.lease = std::move(lease);
+  leases.push_back(lease_of(table, slab_rows));
+  void* const memory = leases.back()->memory();
+  out.view.data = memory;
+  out.lease = leases.back();
+  fill(table, static_cast<uint8_t*>(memory), stage);
   return out;
 }
 
-std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table) {
-  const size_t bytes = size_t(options_.batch_rows) * table.field.record_bytes();
+std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table, int64_t slab_rows) {
+  const size_t bytes = size_t(slab_rows) * table.field.record_bytes();
   Slab slab = table.batches->take(bytes, *stream_, false);
   if (!slab.memory) {
     slab = table.batches->take(bytes, *stream_, true);
-    ++beyond_;
+    beyond_ += std::max<int64_t>(slab_rows / options_.batch_rows, 1);
   }
   return std::make_shared<DeviceLease>(table.batches, std::move(slab));
 }
@@ -205,8 +236,9 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
     if (table.field.origin == OutputOrigin::kId) {
       std::memcpy(stage, rows_.indices.data(), count * 8);
     } else {
-      for (size_t row = 0; row < count; ++row) {
-        stage[row] = rows_.begin + int64_t(row) < rows_.epoch_size;
+      uint8_t* valid = stage;
+      for (const BatchRange& range : rows_.positions) {
+        for (int64_t p = range.begin; p < range.end; ++p) *valid++ = p < rows_.epoch_size;
       }
     }
     stream_->copy(to, stage, count * table.row_bytes());
@@ -222,13 +254,17 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
   if (indices_ && !rows_.indices.empty() && (is_partial() || !rows_.in_order)) {
     return gather(table, RowChoice::indices(indices_), to, 0, rows_.count);
   }
-  for (int64_t done = 0; done < rows_.count;) {
-    const int64_t position = (rows_.begin + done) % rows_.epoch_size;
-    const int64_t run = std::min(rows_.count - done, rows_.epoch_size - position);
-    const RowChoice choice =
-        rows_.in_order ? RowChoice::slice(position) : RowChoice::shuffled(*rows_.order, position);
-    gather(table, choice, to, done, run);
-    done += run;
+  int64_t done = 0;
+  for (const BatchRange& range : rows_.positions) {
+    for (int64_t at = range.begin; at < range.end;) {
+      const int64_t position = at % rows_.epoch_size;
+      const int64_t run = std::min(range.end - at, rows_.epoch_size - position);
+      const RowChoice choice =
+          rows_.in_order ? RowChoice::slice(position) : RowChoice::shuffled(*rows_.order, position);
+      gather(table, choice, to, done, run);
+      done += run;
+      at += run;
+    }
   }
 }
 

@@ -4,10 +4,16 @@
 //
 //   values of a field, record by record ──slice, or gather by a keyed permutation──> batch
 //
-// Nothing is decoded, no thread runs, and no order is written down: where the sampler is a keyed
-// permutation, each row's record is computed where the row is copied. Batches are copies, because
-// what the consumer does to a batch must not change the data; `view` gives slices of the data
-// itself. Batches lie in a ring for each field (device_ring.h), so keeping labels keeps no images.
+// Nothing is decoded, and no order is written down: where the sampler is a keyed permutation, each
+// row's record is computed where the row is copied. Batches are copies, because what the consumer
+// does to a batch must not change the data; `view` gives slices of the data itself. Batches lie in
+// a ring for each field (device_ring.h), so keeping labels keeps no images.
+//
+// Note [Arenas]: a batch of small records costs more to ask for than to copy: a kernel, an event
+// and a lease a field are some 50 us. So the batches that follow one are cut with it, up to 2 MiB:
+// one kernel a field fills an arena, a slab with rows of its own for each batch, and take() hands
+// out its parts. An arena goes back to its ring when the last of its batches is dropped. What the
+// steps come to for the next one is worked out meanwhile (edits_ahead.h).
 //
 // Used by one thread at a time; batches may be kept and dropped on any thread, also after the set.
 #pragma once
@@ -21,6 +27,7 @@
 
 #include "headrace/delivery/device_ring.h"
 #include "headrace/delivery/device_steps.h"
+#include "headrace/delivery/edits_ahead.h"
 #include "headrace/delivery/resident_field.h"
 #include "headrace/delivery/staging.h"
 #include "headrace/kernels/batch/resize_batch.h"
@@ -40,11 +47,13 @@ struct ResidentOptions {
   // shared: with whoever asked it whether a device can.
   std::shared_ptr<DeviceSteps> steps = {};
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
+  int threads = 1;  // that work out what the steps come to, the caller's included
 };
 
 class ResidentSet {
  public:
-  static constexpr int kBatches = 4;  // in a ring
+  static constexpr int kBatches = 4;           // in a ring, or arenas
+  static constexpr int64_t kMostInArena = 64;  // batches
 
   // Copies the fields to the device. Throws Exception HR0891 where it has no room for them.
   ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
@@ -59,6 +68,9 @@ class ResidentSet {
   // REQUIRES: at most batch_rows rows; with `view` a sampler in order, and no padding.
   Batch take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
              BatchRange range);
+  // The same for a batch of a layout, of an arena where there are any: Note [Arenas].
+  Batch take(const Sampler& sampler, const BatchLayout& layout, uint64_t seed, uint64_t epoch,
+             int64_t batch);
 
   const DevicePtr& device() const { return device_; }
   ResidentStats stats() const;
@@ -67,12 +79,20 @@ class ResidentSet {
   struct Table;
   // What the rows of a batch are.
   struct Rows {
-    int64_t begin = 0, count = 0;  // positions
+    std::vector<BatchRange> positions;
+    int64_t count = 0;
     int64_t epoch_size = 0;
     bool in_order = false;
     std::optional<Permutation> order;
     std::vector<int64_t> indices;  // where they have to be known on the host, and then
     std::vector<int64_t> places;   // of the rows that lie on the device, which each is
+  };
+  // Batches that were cut together, of which those from `next` on were not handed out yet.
+  struct Arena {
+    uint64_t seed = 0, epoch = 0;
+    int64_t next = 0, end = 0;       // batches; none where they are equal
+    int64_t row = 0;                 // of the next one
+    std::vector<BatchField> fields;  // of all rows
   };
   bool is_partial() const { return on_device_ < records_; }
   void check_room() const;
@@ -82,11 +102,18 @@ class ResidentSet {
   void place_pictures(Table& table) const;
   void load_pictures(const Table& table, uint8_t* values);
   void load_steps(Table& table);
-  void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range);
+  int64_t batches_in_arena() const;
+  int64_t most_rows() const;  // that are cut at once
+  void fill_arena(const Sampler& sampler, const BatchLayout& layout, uint64_t seed, uint64_t epoch,
+                  int64_t batch);
+  void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,
+              std::vector<BatchRange> positions);
+  // The fields of the rows that were chosen, each in a slab for `slab_rows`.
+  std::vector<BatchField> cut(int64_t slab_rows);
   // `leases` gets those that wait for the stream's work.
-  BatchField make_field(Table& table, uint8_t*& stage,
+  BatchField make_field(Table& table, int64_t slab_rows, uint8_t*& stage,
                         std::vector<std::shared_ptr<DeviceLease>>& leases);
-  std::shared_ptr<DeviceLease> lease_of(Table& table);
+  std::shared_ptr<DeviceLease> lease_of(Table& table, int64_t slab_rows);
   void fill(const Table& table, uint8_t* to, uint8_t*& stage);
   void gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
               int64_t count);
@@ -107,7 +134,10 @@ class ResidentSet {
   StagingRing staging_;
   std::shared_ptr<void> device_indices_;  // of the batch that is made; the stream keeps order
   const int64_t* indices_ = nullptr;      // where the gather finds them
-  Rows rows_;                             // its vector keeps its memory
+  Rows rows_;                             // its vectors keep their memory
+  int64_t arena_batches_ = 0;             // 0: no arenas
+  Arena arena_;
+  std::unique_ptr<EditsAhead> edits_ahead_;  // where there are arenas, and steps
   std::atomic<int64_t> beyond_{0};
 };
 

@@ -54,7 +54,6 @@ size_t ResidentSet::resize_room(const Table& table) const {
 
 // What the kernel looks values up in.
 void ResidentSet::load_steps(Table& table) {
-  table.edits = device_->allocate(size_t(options_.batch_rows) * sizeof(PictureEdit));
   if (options_.steps->resizes()) {
     const size_t row = table.field.record_bytes() / size_of(table.field.dtype);
     table.resized = device_->allocate(readable(size_t(options_.batch_rows) * row));

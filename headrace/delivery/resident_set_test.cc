@@ -5,7 +5,9 @@
 
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "headrace/base/error.h"
 #include "headrace/delivery/resident_test_data.h"
@@ -60,6 +62,56 @@ TEST(ResidentSet, GivesTheSameBatchesWhenOnlyAPartIsOnTheDevice) {
   }
 }
 
+// Batches of arenas, of one rank of several, some of them taken twice or left out, and changed by
+// the consumer, each on a stream of its own.
+void check_arenas(uint32_t seed) {
+  std::mt19937 random(seed);
+  auto device = std::make_shared<SimulatedDevice>(seed);
+  const int64_t records = 20 + int64_t(random() % 80), rows = 1 + int64_t(random() % 6);
+  const ResidentData data = random_data(random, records);
+  const SamplerPtr sampler = any_sampler(random, records);
+  ResidentSet set(device, data.fields, records, {.batch_rows = rows});
+  const int ranks = 1 + int(random() % 3), rank = int(random() % uint32_t(ranks));
+  const BatchLayout layout(sampler->size(), rows * ranks, rank, ranks, LastBatch::kPad);
+  std::deque<std::pair<Batch, std::vector<Bytes>>> kept;
+  const size_t most_kept = random() % 9;
+  for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+    for (int64_t number = 0; number < layout.batches(); ++number) {
+      if (random() % 9 == 0) number = int64_t(random() % uint64_t(layout.batches()));
+      Batch batch = set.take(*sampler, layout, seed, epoch, number);
+      ASSERT_EQ(batch.index, number);
+      std::vector<Bytes> expected;
+      for (size_t i = 0; i < data.fields.size(); ++i) {
+        const BatchField& field = batch.fields[i];
+        expected.push_back(expected_rows(data.values[i], data.fields[i].record_bytes(), *sampler,
+                                         seed, epoch, layout.range(number)));
+        ASSERT_EQ(read(*device, field), expected.back()) << "seed " << seed << ", field " << i;
+        if (random() % 2) continue;
+        const StreamPtr consumer = device->make_stream();
+        std::static_pointer_cast<DeviceLease>(field.lease)->use_on(consumer->handle());
+        Bytes& changed = expected.back();
+        for (uint8_t& byte : changed) byte = uint8_t(byte + 1);
+        const auto source = std::make_shared<Bytes>(changed);
+        consumer->run([source, to = field.view.data] {
+          if (!source->empty()) std::memcpy(to, source->data(), source->size());
+        });
+        consumer->synchronize();
+      }
+      kept.emplace_back(std::move(batch), std::move(expected));
+      while (kept.size() > most_kept) {
+        for (size_t i = 0; i < data.fields.size(); ++i) {
+          ASSERT_EQ(read(*device, kept.front().first.fields[i]), kept.front().second[i]);
+        }
+        kept.pop_front();
+      }
+    }
+  }
+}
+
+TEST(ResidentSet, BatchesThatAreCutTogetherAreThoseThatAreCutAlone) {
+  for (uint32_t seed = 0; seed < 24; ++seed) check_arenas(seed);
+}
+
 ResidentField bytes_field(const Bytes& values, int64_t row) {
   return {.name = "data", .shape = {row}, .values = values.data()};
 }
@@ -95,6 +147,44 @@ TEST(ResidentSet, TakesNoMemoryForBatchesAfterTheFirstFew) {
   }
   EXPECT_EQ(device->peak_bytes(), allocated);
   EXPECT_EQ(set.stats().beyond, 0);
+}
+
+TEST(ResidentSet, ABatchThatIsKeptStaysOverAThousandOthers) {
+  Bytes values(1000);
+  std::iota(values.begin(), values.end(), uint8_t{0});
+  auto device = std::make_shared<SimulatedDevice>(3);
+  ResidentSet set(device, {bytes_field(values, 10)}, 100, {.batch_rows = 2});
+  const SamplerPtr sampler = sequential(100);
+  const BatchLayout layout(100, 2, 0, 1, LastBatch::kKeep);
+  std::optional<Batch> kept;
+  size_t allocated = 0;
+  for (uint64_t epoch = 0; epoch < 22; ++epoch) {
+    for (int64_t number = 0; number < 50; ++number) {
+      Batch batch = set.take(*sampler, layout, 0, epoch, number);
+      if (epoch == 0 && number == 7) kept = std::move(batch);
+    }
+    if (epoch == 4) allocated = device->allocated_bytes();
+  }
+  EXPECT_EQ(read(*device, kept->fields[0]), Bytes(values.begin() + 140, values.begin() + 160));
+  EXPECT_EQ(device->peak_bytes(), allocated);
+  EXPECT_EQ(set.stats().beyond, 0);
+}
+
+TEST(ResidentSet, WhereTheDeviceHasNoRoomForManyBatchesTheyAreCutOneByOne) {
+  const Bytes values(1000);
+  for (int64_t n = 1; n <= 3; ++n) {
+    auto device = std::make_shared<SimulatedDevice>(9);
+    ResidentSet set(device, {bytes_field(values, 10), bytes_field(values, 1)}, 100,
+                    {.batch_rows = 5});
+    const SamplerPtr sampler = shuffled(100);
+    const BatchLayout layout(100, 5, 0, 1, LastBatch::kKeep);
+    device->refuse_allocation(n);
+    for (int64_t number = 0; number < 20; ++number) {
+      const Batch batch = set.take(*sampler, layout, 0, 0, number);
+      EXPECT_EQ(read(*device, batch.fields[0]),
+                expected_rows(values, 10, *sampler, 0, 0, layout.range(number)));
+    }
+  }
 }
 
 TEST(ResidentSet, ABatchOutlivesTheSet) {
