@@ -317,7 +317,13 @@ void bind_array(nb::module_& module) {
       .def_prop_ro(
           "device",
           [](const Array& self) { return self.device ? self.device->device().name() : "cpu"; },
-          "\"cpu\", or as torch names it, \"cuda:0\".");
+          "\"cpu\", or as torch names it, \"cuda:0\".")
+      .def_prop_ro(
+          "is_on_host",
+          [](const Array& self) {
+            return !self.device || self.device->device().backend() == "cpu";
+          },
+          "Whether its device is \"cpu\", for less.");
 }
 
 }  // namespace headrace::python

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import subprocess
 import sys
 from typing import Any
@@ -285,6 +287,76 @@ def test_data_on_a_device_gives_the_same_batches(shuffle: bool, fraction: float)
                 for wanted, got in zip(expected, on_host(batch), strict=True):
                     np.testing.assert_array_equal(got, wanted)
         assert there.stats()["copies"] == 0
+
+
+def test_batches_of_a_device_are_kept_changed_left_and_resumed_one_by_one() -> None:
+    """Many are cut at once there, which shows nowhere."""
+    data = {"x": np.arange(2000, dtype=np.int32).reshape(200, 10), "label": np.arange(200)}
+    whole = [[np.array(v) for v in batch] for batch in hr.resident(data, 4, True)]
+    there = hr.resident(data, 4, True, device=device())
+    here = hr.resident(data, 4, True)
+    kept = []
+    for number, batch in enumerate(there):
+        if number % 7 == 0:  # what is received counts, and no more
+            assert there.state_dict()["batch"] == number + 1
+            here.load_state_dict(there.state_dict())
+            following = next(iter(here), None)
+            assert following is None or following.label.tolist() == whole[number + 1][1].tolist()
+        assert there.epoch == 0
+        kept.append(batch)
+        np.asarray(batch.x)[:] += 1
+    for batch, expected in zip(kept, whole, strict=True):
+        np.testing.assert_array_equal(np.asarray(batch.x), expected[0] + 1)
+    for first in (0, 3, 13):  # the ones that were changed, and an arena that is left
+        there.set_epoch(0)
+        batches = iter(there)
+        for number in range(first + 1):
+            np.testing.assert_array_equal(np.array(next(batches).x), whole[number][0])
+    np.testing.assert_array_equal(np.array(there.peek().x), whole[14][0])
+    np.testing.assert_array_equal(np.array(next(batches).x), whole[14][0])
+
+
+def test_a_batch_that_does_not_arrive_is_given_again_as_it_was() -> None:
+    data = {"x": np.arange(40)}
+    fails = [False, True, False, False, True, True] + [False] * 20
+
+    def convert(array: Any) -> Any:
+        np.asarray(array)[:] += 100  # and it is no more what it was
+        if fails.pop(0):
+            raise RuntimeError("no memory there")
+        return np.array(array)
+
+    view = hr.resident(data, 4).dlpack(device())
+    view.form.convert = convert
+    batches = iter(view)
+    got: list[int] = []
+    while len(got) < 40:
+        with contextlib.suppress(RuntimeError):
+            got += next(batches).x.tolist()
+    assert got == list(range(100, 140))
+
+
+def test_a_step_that_a_device_does_not_do_now_and_then_fails_at_its_batch() -> None:
+    data = {"image": np.random.default_rng(2).integers(0, 256, (4000, 1, 4, 4), np.uint8)}
+    steps = [T.RandomHorizontalFlip(), T.RandomApply([T.RandomInvert(1.0)], p=0.003)]
+    host = [batch.image for batch in hr.Loader(hr.records(**data), steps, batch_size=8)]
+    for threads in (1, 3):
+        there = hr.resident(data, 8, transforms=steps, device=device(), threads=threads)
+        assert "not on simulated" not in repr(there)
+        batches = iter(there)
+        for number, expected in enumerate(host):
+            try:
+                batch = next(batches)
+            except hr.Error as error:
+                failed = re.search(r"HR0894.* at position (\d+) of epoch 0", str(error))
+                assert failed and int(failed[1]) // 8 == number == there.state_dict()["batch"]
+                break
+            np.testing.assert_array_equal(np.array(batch.image), expected)
+        else:
+            pytest.fail("no record was inverted")
+        assert number > 0
+        with pytest.raises(hr.Error, match=f"HR0894.* at position {failed[1]} of epoch 0"):
+            next(batches)
 
 
 def test_a_state_goes_from_a_device_to_the_host() -> None:

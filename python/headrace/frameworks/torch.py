@@ -37,13 +37,29 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     if target.type == "cpu":
         return share
 
+    stream_of: Callable[[int], int] | None = None
+
     def hand_over(array: _core.Array) -> Any:
-        if array.device != "cpu":  # it was copied ahead
-            return torch.from_dlpack(array)  # type: ignore[attr-defined]
-        # From pageable memory a copy returns once the bytes are staged, so the slot may go then.
-        return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
+        nonlocal stream_of
+        if array.is_on_host:
+            # From pageable memory a copy returns once the bytes are staged: the slot may go then.
+            return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
+        # It was copied ahead, or cut there. As torch.from_dlpack(array), which makes objects of the
+        # device and of its stream, and takes as long again for them.
+        if stream_of is None:
+            stream_of = _streams(torch)
+        stream = stream_of(target.index) or 1  # DLPack's name of the default stream
+        return torch.from_dlpack(array.__dlpack__(stream=stream))  # type: ignore[attr-defined]
 
     return hand_over
+
+
+def _streams(torch: Any) -> Callable[[int], int]:
+    """``index of a device -> handle of its current stream``, in a torch that uses CUDA from now
+    on."""
+    torch.cuda.init()
+    raw: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return raw or (lambda index: int(torch.cuda.current_stream(index).cuda_stream))
 
 
 def devices_for(device: Any) -> Devices:
