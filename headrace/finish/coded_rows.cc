@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/finish/missing_rows.h"
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {
@@ -32,6 +33,21 @@ std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
   if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, picture.row_index.known};
   if (picture.codec->name == "dense_jpeg") return view_of_dense(picture.bytes);
   return std::nullopt;
+}
+
+// By the rows that are known, or are learned now.
+Place make_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDeviceDraft& draft,
+                 std::vector<uint32_t>& words) {
+  const EncodedPicture& picture = window.picture;
+  const auto is_made_by = [&](std::span<const uint8_t> rows) {
+    return !rows.empty() &&
+           make_device_draft(jpeg.jpeg, rows, window.decoded, picture.color, draft, words);
+  };
+  if (is_made_by(jpeg.row_index)) return Place::kDevice;
+  if (missing_rows(jpeg.jpeg, jpeg.row_index) != MissingRows::kUnknown) return Place::kFormat;
+  const std::vector<uint8_t> learned = learn_rows(picture);
+  if (learned.empty()) return Place::kNoIndex;
+  return is_made_by(learned) ? Place::kDevice : Place::kFormat;
 }
 
 int64_t scratch_of(const JpegDeviceDraft& draft) {
@@ -166,13 +182,10 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
   const EncodedPicture& picture = window->picture;
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return Place::kFormat;
-  if (jpeg->row_index.empty()) return Place::kNoIndex;
   JpegDeviceDraft& draft = coded.draft;
-  if (!make_device_draft(jpeg->jpeg, jpeg->row_index, window->decoded, picture.color, draft,
-                         words) ||
-      draft.picture.channels != shape_[0]) {
-    return Place::kFormat;
-  }
+  const Place where = make_draft(*window, *jpeg, draft, words);
+  if (where != Place::kDevice) return where;
+  if (draft.picture.channels != shape_[0]) return Place::kFormat;
   if (scratch_of(draft) > kMostScratch) return Place::kLarge;
   coded.window = *window;
   coded.window.picture = {};  // its bytes go with the record

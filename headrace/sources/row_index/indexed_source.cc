@@ -155,7 +155,10 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
 void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index) {
   PictureName name;
   std::memcpy(&name, reinterpret_cast<const void*>(static_cast<uintptr_t>(picture)), sizeof name);
-  if (name.part->file->add(name.slot, name.hash, row_index)) ++learned_;
+  // Views of a picture learn one by one what each goes through.
+  RowIndexFile& file = *name.part->file;
+  if (file.has_longer(name.slot, name.hash, row_index.size())) return;
+  if (file.add(name.slot, name.hash, row_index)) ++learned_;
 }
 
 namespace {

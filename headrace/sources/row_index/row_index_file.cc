@@ -201,6 +201,20 @@ bool RowIndexFile::add(int64_t slot, uint64_t hash, std::span<const uint8_t> row
   return write(full);  // not under the lock: others go on adding
 }
 
+bool RowIndexFile::has_longer(int64_t slot, uint64_t hash, size_t length) const {
+  {
+    MutexLock lock(mutex_);
+    const auto is_longer = [&](const Pending& entry) {
+      return entry.slot == slot && entry.hash == hash && entry.length > length;
+    };
+    if (std::ranges::any_of(block_.entries, is_longer)) return true;
+  }
+  const std::optional<Place> place = place_of(slot);
+  if (!place || place->hash != hash || place->length <= length) return false;
+  std::vector<uint8_t> bytes(place->length);
+  return read(slot, *place, bytes);
+}
+
 bool RowIndexFile::flush() {
   Block rest;
   {

@@ -73,6 +73,8 @@ class RowIndexFile {
   // Takes effect when its block is full, or with the next flush(). False once writing has failed,
   // and for an index that is too long.
   bool add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) EXCLUDES_LOCK(mutex_);
+  // Whether it has a longer one of the same bytes, or will.
+  bool has_longer(int64_t slot, uint64_t hash, size_t length) const EXCLUDES_LOCK(mutex_);
   bool flush() EXCLUDES_LOCK(mutex_);
   // Whether writing has failed; then nothing is added any more.
   bool failed() const EXCLUDES_LOCK(mutex_);

@@ -89,6 +89,20 @@ TEST(RowIndexFile, IsExtendedAndTheLaterEntryCounts) {
   EXPECT_EQ(file->contents().entries, 35);
 }
 
+TEST(RowIndexFile, KnowsWhetherItHasALongerOneOfTheSameBytes) {
+  TemporaryFolder folder;
+  const auto file = RowIndexFile::extend(folder / "rows", kKey);
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->add(4, 7, Bytes(100)));
+  for (const bool is_written : {false, true}) {
+    if (is_written) EXPECT_TRUE(file->flush());
+    EXPECT_TRUE(file->has_longer(4, 7, 99));
+    EXPECT_FALSE(file->has_longer(4, 7, 100));
+    EXPECT_FALSE(file->has_longer(4, 8, 99));
+    EXPECT_FALSE(file->has_longer(5, 7, 99));
+  }
+}
+
 TEST(RowIndexFile, OfAnotherDatasetIsRefused) {
   TemporaryFolder folder;
   const std::string path = write_every_third(folder);

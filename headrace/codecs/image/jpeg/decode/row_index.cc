@@ -69,4 +69,10 @@ std::vector<uint8_t> JpegRowIndex::bytes() const {
   return std::move(out.out);
 }
 
+bool knows_all_rows(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kHeaderBytes) return false;
+  ByteReader in(bytes.subspan(4));
+  return (bytes.size() - kHeaderBytes) / kEntryBytes >= in.number<uint16_t>();
+}
+
 }  // namespace headrace

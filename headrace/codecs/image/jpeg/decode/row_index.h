@@ -41,4 +41,8 @@ class JpegRowIndex {
   std::vector<JpegRowEntry> rows_;
 };
 
+// Whether bytes that are an index know every row of their picture: one that was learned may end at
+// the last row that was decoded. False for bytes that are no index.
+bool knows_all_rows(std::span<const uint8_t> bytes);
+
 }  // namespace headrace
