@@ -25,6 +25,14 @@ struct Fronts {
 
   explicit Fronts(size_t fields) : views(fields), is_view(fields), open(fields) {}
 
+  // What becomes something else than bytes is larger, and no device could finish it.
+  bool maps_bytes(const Step& step) const {
+    for (size_t f = 0; f < step.fields.size(); ++f) {
+      const bool was_byte = views[size_t(step.fields[f])].dtype == DType::kUInt8;
+      if (was_byte && step.after[f].dtype != DType::kUInt8) return true;
+    }
+    return false;
+  }
   bool touches(const Step& step) const {
     const auto mine = [&](int field) { return is_view[size_t(field)]; };
     return std::ranges::any_of(step.fields, mine) || std::ranges::any_of(step.output_fields, mine);
@@ -53,7 +61,8 @@ Fronts fronts_of(const std::vector<Step>& steps, size_t first, size_t end, size_
     const auto is_open = [&](int field) { return out.open[size_t(field)]; };
     const bool leaves_recipes = step.kind == Step::Kind::kOp && !step.op->measures() &&
                                 step.op->partners() == 0 && passes[size_t(s)] == 1;
-    if (leaves_recipes && !conditional && std::ranges::all_of(step.fields, is_open)) {
+    if (leaves_recipes && !conditional && std::ranges::all_of(step.fields, is_open) &&
+        !out.maps_bytes(step)) {
       for (size_t f = 0; f < step.fields.size(); ++f) {
         out.views[size_t(step.fields[f])] = step.after[f];
       }
