@@ -118,7 +118,7 @@ struct LoaderStats : EngineStats {
   int threads = 0;
   size_t memory_limit = 0, resident_bytes = 0;
   RowIndexStats row_index;
-  std::array<int64_t, DeviceDecoding::kPlaces> decoded{};
+  DeviceDecoding::Counts decoded{};
   RecordCache::Counts cache;  // shared by the loaders of the process that read the same
 };
 

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "headrace/device/device.h"
+#include "headrace/finish/device_decoding.h"
 #include "headrace/finish/finish_choice.h"
 
 namespace headrace {
 
-// kAuto: on a GPU beside few threads.
+// kAuto: on a GPU, where it can decode nearly all pictures.
 enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 
 // What the choice depends on.
@@ -20,7 +21,6 @@ struct DecodeQuestion {
   const Device* device = nullptr;  // where batches go, the first of several; null: nowhere
   bool encoded = false;            // the source has encoded pictures
   bool strict = false;             // all of a file is to be looked at
-  int threads = 1;
 };
 
 struct DecodeChoice {
@@ -33,5 +33,8 @@ struct DecodeChoice {
 DecodeChoice choose_decode(const DecodeQuestion& question);
 // The same once it is known whether a field is finished there: what is not cannot be decoded.
 DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish);
+// For kAuto, once a few pictures were tried. index: what makes a row index, for a person.
+DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,
+                           const std::string& index);
 
 }  // namespace headrace

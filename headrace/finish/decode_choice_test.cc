@@ -31,8 +31,7 @@ DecodeQuestion question(DecodeUse use, const Device& device) {
           .finish = FinishUse::kAuto,
           .device = &device,
           .encoded = true,
-          .strict = false,
-          .threads = 1};
+          .strict = false};
 }
 
 const FinishChoice kFinished{
@@ -43,24 +42,35 @@ TEST(DecodeChoice, DeviceMeansWhicheverDeviceThereIs) {
   const SimulatedDevice simulated(1);
   for (const Device* device :
        std::initializer_list<const Device*>{&gpu, host_device().get(), &simulated}) {
-    DecodeQuestion asked = question(DecodeUse::kDevice, *device);
-    asked.threads = 64;
-    const DecodeChoice choice = choose_decode(asked, kFinished);
+    const DecodeChoice choice = choose_decode(question(DecodeUse::kDevice, *device), kFinished);
     EXPECT_TRUE(choice.there);
     EXPECT_EQ(choice.text, "device: " + device->name());
   }
 }
 
-TEST(DecodeChoice, AutoMeansAGpuBesideFewThreads) {
+TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
+  using Place = DeviceDecoding::Place;
   const Gpu gpu;
-  DecodeQuestion asked = question(DecodeUse::kAuto, gpu);
-  EXPECT_EQ(choose_decode(asked, kFinished).text, "device: cuda:0");
-  asked.threads = 2;
-  EXPECT_TRUE(choose_decode(asked, kFinished).there);
-  asked.threads = 3;
-  EXPECT_EQ(choose_decode(asked, kFinished).text, "cpu: 3 threads decode");
-  asked = question(DecodeUse::kAuto, *host_device());
-  EXPECT_EQ(choose_decode(asked, kFinished).text, "cpu: cpu is no GPU");
+  const DecodeChoice chosen = choose_decode(question(DecodeUse::kAuto, gpu), kFinished);
+  EXPECT_EQ(chosen.text, "device: cuda:0");
+  EXPECT_EQ(choose_decode(question(DecodeUse::kAuto, *host_device()), kFinished).text,
+            "cpu: cpu is no GPU");
+  const auto tried = [&](int64_t on_device, int64_t without_index, int64_t progressive) {
+    DeviceDecoding::Counts counts{};
+    counts[size_t(Place::kDevice)] = on_device;
+    counts[size_t(Place::kNoIndex)] = without_index;
+    counts[size_t(Place::kFormat)] = progressive;
+    counts[size_t(Place::kField)] = 1000;  // of another field
+    return choose_decode(chosen, DecodedShare(counts), "`headrace index a/` makes one").text;
+  };
+  EXPECT_EQ(tried(64, 0, 0), "device: cuda:0");
+  EXPECT_EQ(tried(58, 6, 0), "device: cuda:0");
+  EXPECT_EQ(tried(0, 0, 0), "device: cuda:0");  // nothing could be looked at
+  EXPECT_EQ(tried(57, 7, 0),
+            "cpu: 10.9 % of 64 images have no row index (`headrace index a/` makes one)");
+  EXPECT_EQ(tried(0, 1, 1999),
+            "cpu: 99.9 % of 2,000 images are not baseline JPEGs, 0.1 % have no row index "
+            "(`headrace index a/` makes one)");
 }
 
 TEST(DecodeChoice, WhereNothingStandsInTheWayOfTheCpu) {

@@ -1,38 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/finish/device_decoding.h"
 
-namespace headrace {
+#include <algorithm>
+#include <functional>
+#include <vector>
 
-std::string_view DeviceDecoding::text_of(Place place) {
-  switch (place) {
-    case Place::kDevice:
-      return "device";
-    case Place::kField:
-      return "a field that the host finishes";
-    case Place::kEnd:
-      return "another end of the steps";
-    case Place::kPixels:
-      return "pixels made before";
-    case Place::kColors:
-      return "colours before the end";
-    case Place::kResizedBorder:
-      return "a border that is resized";
-    case Place::kFormat:
-      return "another format";
-    case Place::kNoIndex:
-      return "no row index";
-    case Place::kLarge:
-      return "too large";
-    case Place::kNoRoom:
-      return "no room in the slot";
-    case Place::kDamaged:
-      return "damaged";
-  }
-  return "";
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+using Place = DeviceDecoding::Place;
+
+struct PlaceRecord {
+  std::string_view name;  // in stats()
+  std::string_view why;   // which pictures these are
+};
+
+// By Place.
+constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
+    {"device", ""},
+    {"a field that the host finishes", "are of a field that the host finishes"},
+    {"another end of the steps", "end in more than a device finishes"},
+    {"pixels made before", "are decoded early, for a step that works on pixels"},
+    {"colours before the end", "have colours that a step computes before the end"},
+    {"a border that is resized", "have a border that is resized with them"},
+    {"another format", "are not baseline JPEGs"},
+    {"no row index", "have no row index"},
+    {"too large", "are too large for the device's scratch memory"},
+    {"no room in the slot", "have more bytes than the slot has room for"},
+    {"damaged", "are damaged, as the device found"},
+}};
+
+const PlaceRecord& record_of(Place place) { return kPlaceRecords[static_cast<size_t>(place)]; }
+
+// "3.5 %"; never 0 or 100 of some.
+std::string percentage(int64_t part, int64_t whole) {
+  const int64_t tenths =
+      part == whole ? 1000
+                    : std::clamp((part * 1000 + whole / 2) / whole, int64_t{1}, int64_t{999});
+  const std::string units = std::to_string(tenths / 10);
+  return units + (tenths % 10 ? "." + std::to_string(tenths % 10) : "") + " %";
 }
 
-std::array<int64_t, DeviceDecoding::kPlaces> DeviceDecoding::counts() const {
-  std::array<int64_t, kPlaces> out{};
+}  // namespace
+
+std::string_view DeviceDecoding::text_of(Place place) { return record_of(place).name; }
+
+DeviceDecoding::Counts DeviceDecoding::counts() const {
+  Counts out{};
   for (size_t i = 0; i < kPlaces; ++i) out[i] = counts_[i];
   return out;
 }
@@ -47,6 +63,31 @@ bool DeviceDecoding::trusts(int64_t record) const {
   if (!any_) return true;
   MutexLock lock(mutex_);
   return !distrusted_.contains(record);
+}
+
+DecodedShare::DecodedShare(const DeviceDecoding::Counts& counts) : counts_(counts) {
+  counts_[static_cast<size_t>(Place::kField)] = 0;
+  for (const int64_t count : counts_) pictures += count;
+  on_device = counts_[static_cast<size_t>(Place::kDevice)];
+}
+
+std::string DecodedShare::text(const std::string& index) const {
+  std::vector<Place> reasons;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    const auto place = static_cast<Place>(i);
+    if (place != Place::kDevice && counts_[i] > 0) reasons.push_back(place);
+  }
+  const auto count = [this](Place place) { return counts_[static_cast<size_t>(place)]; };
+  std::ranges::sort(reasons, std::greater(), count);
+  std::string out;
+  for (const Place place : reasons) {
+    out += (out.empty() ? "" : ", ") + percentage(count(place), pictures);
+    if (place == reasons.front()) out += " of " + counted(pictures, "image");
+    out += " ";
+    out += record_of(place).why;
+    if (place == Place::kNoIndex) out += " (" + index + ")";
+  }
+  return out;
 }
 
 }  // namespace headrace

@@ -10,6 +10,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/caught_error.h"
+#include "headrace/executor/decode_trial.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/coded_share.h"
 #include "headrace/kernels/dispatch.h"
@@ -19,6 +20,7 @@
 #include "headrace/loader/resolved_options.h"
 #include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
+#include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/stored_pictures.h"
 #include "headrace/sources/stored_sounds.h"
 
@@ -147,6 +149,9 @@ class Loader::Impl {
       if (engine.task.left.coded_row > CodedRows::kUsualRow && !fits(engine.task.left)) {
         engine.task.left.coded_row = CodedRows::kUsualRow;
       }
+      if (options().decode == DecodeUse::kAuto) try_device(engine.task);
+    }
+    if (decode_.there && finish_.any()) {
       try {
         divide(engine.task.left);
       } catch (const Exception&) {
@@ -174,9 +179,25 @@ class Loader::Impl {
             .finish = options().finish,
             .device = options().device.get(),
             .encoded = std::ranges::any_of(source.schema(), &Field::encoded),
-            .strict = options().plan.strict,
-            .threads = options().threads};
+            .strict = options().plan.strict};
   }
+  // Leaves decoding to the CPU where the device could decode too few of some pictures.
+  void try_device(RowTask& task) {
+    decode_ = choose_decode(decode_, DecodedShare(try_decoding(task)), index_hint());
+    if (decode_.there) return;
+    finish_ = choose_finish(*plan_, options().finish, options().device->name());
+    task.left = {finish_.there};
+  }
+  // What makes a row index.
+  std::string index_hint() const {
+    if (options().row_index == RowIndexUse::kOff) return "index=False leaves it out";
+    return index_command(*path_.source()) + " makes one";
+  }
+  // Of the pictures so far that a device might have decoded; empty where it decoded all.
+  std::string left_to_cpu() const {
+    return decode_.there ? DecodedShare(decoding_->counts()).text(index_hint()) : std::string();
+  }
+
   void leave_nothing(const std::string& why, EngineOptions& engine) {
     finish_ = {{}, why};
     if (decode_.there) decode_ = {false, "cpu: " + why};
@@ -246,6 +267,7 @@ class Loader::Impl {
         throw;
       }
       say_ignored_orientations(interrupted);
+      say_left_to_cpu(interrupted, !batch);
       // From one call's end to the next one's: what the consumer does is part of the iteration.
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
@@ -268,6 +290,24 @@ class Loader::Impl {
           "there are pictures that lie on a side, or mirrored, as their Exif tags say; they are "
           "delivered as they are stored (exif_orientation=True turns them upright, "
           "exif_orientation=False says that this is meant; stats()[\"exif_ignored\"] counts them)");
+    } catch (...) {  // warnings may be errors
+      not_received(interrupted);
+      throw;
+    }
+  }
+
+  // Once, where the device was asked for and decodes the fewest.
+  void say_left_to_cpu(const Interrupted& interrupted, bool at_end) {
+    constexpr int64_t kEnoughToSay = 1024;
+    if (said_left_to_cpu_ || !options().warn || !decode_.there) return;
+    if (options().decode != DecodeUse::kDevice) return;
+    const DecodedShare share(decoding_->counts());
+    if (share.pictures < kEnoughToSay && !at_end) return;
+    said_left_to_cpu_ = true;
+    if (2 * share.on_device >= share.pictures) return;
+    try {
+      options().warn("decode=\"device\", and yet the CPU decodes most images: " +
+                     share.text(index_hint()));
     } catch (...) {  // warnings may be errors
       not_received(interrupted);
       throw;
@@ -383,6 +423,7 @@ class Loader::Impl {
     if (option == "resident") return maker_->resident_text();
     if (option == "finish") return finish_.text;
     if (option == "decode") return decode_.text;
+    if (option == "decode_note") return left_to_cpu();
     if (option == "order") return sampler_->description();
     return {};
   }
@@ -424,7 +465,7 @@ class Loader::Impl {
   BadRecords bad_records_;
   const std::unique_ptr<BatchMaker> maker_;
   Position position_;
-  bool said_orientation_ = false, said_changed_ = false;
+  bool said_orientation_ = false, said_changed_ = false, said_left_to_cpu_ = false;
   bool settled_ = false;
   // stats() and rest() are called by other threads, too.
   std::atomic<bool> started_ = false;

@@ -9,6 +9,7 @@
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_test_jpegs.h"
+#include "headrace/sources/subset.h"
 
 namespace headrace {
 namespace {
@@ -189,6 +190,56 @@ TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
     lost += run.taken < int64_t(expected.batches.size());
   }
   EXPECT_GE(lost, 50);
+}
+
+// What "auto" takes for a GPU.
+class Gpu final : public Device {
+ public:
+  std::string_view backend() const override { return "cuda"; }
+  int index() const override { return 0; }
+  std::string name() const override { return "cuda:0"; }
+  std::shared_ptr<void> allocate(size_t bytes) override { return its_.allocate(bytes); }
+  bool pin(void* pages, size_t bytes) override { return its_.pin(pages, bytes); }
+  void unpin(void* pages) noexcept override { its_.unpin(pages); }
+  size_t free_bytes() const override { return its_.free_bytes(); }
+  size_t total_bytes() const override { return its_.total_bytes(); }
+  StreamPtr make_stream() override { return its_.make_stream(); }
+  StreamPtr foreign_stream(uintptr_t handle) override { return its_.foreign_stream(handle); }
+
+ private:
+  SimulatedDevice its_{1};
+};
+
+// At any number of threads.
+TEST(LoaderDecode, AutoLooksAtWhatAGpuCouldDecode) {
+  const SourcePtr files = std::make_shared<Jpegs>(false);
+  std::vector<int64_t> indexed;
+  for (int64_t i = 0; i < kRecords; ++i) {
+    if (i % 7 != 5 && i % 11 != 3) indexed.push_back(i);
+  }
+  LoaderOptions given = decode_options();
+  given.device = std::make_shared<Gpu>();
+  given.finish = FinishUse::kAuto;
+  given.decode = DecodeUse::kAuto;
+  const auto decode = [&](const SourcePtr& source, const Pipeline& pipeline) {
+    return Loader(source, pipeline, given).resolved("decode");
+  };
+  for (const int threads : {1, 16}) {
+    given.threads = threads;
+    EXPECT_EQ(decode(subset(files, indexed), train(true)), "device: cuda:0");
+    EXPECT_EQ(decode(subset(files, indexed), train(false)), "device: cuda:0");
+  }
+  const std::string some = decode(files, train(true));
+  EXPECT_TRUE(some.starts_with("cpu: ")) << some;
+  EXPECT_NE(some.find("of 64 images have no row index (index=False leaves it out)"),
+            std::string::npos)
+      << some;
+  EXPECT_NE(some.find("are not baseline JPEGs"), std::string::npos) << some;
+  Pipeline twice;
+  twice.transforms = {{"Resize", {{"size", std::vector<int64_t>{60, 60}}}, {}, {}},
+                      {"Resize", {{"size", std::vector<int64_t>{40, 40}}}, {}, {}}};
+  const std::string pixels = decode(subset(files, indexed), twice);
+  EXPECT_TRUE(pixels.starts_with("cpu: 100 % of 63 images are decoded early")) << pixels;
 }
 
 }  // namespace

@@ -209,8 +209,8 @@ std::vector<LoaderOption> speed_options() {
            .doc = "Of batches that are copied to a device: who decodes baseline JPEGs whose rows "
                   "are known (index=, dense packs) and resizes them. \"cpu\": the threads; "
                   "\"device\": the device, and the threads whatever it does not take, or an error "
-                  "where that is all; \"auto\": a GPU beside one or two threads. The same batches; "
-                  "see docs/cuda.md.",
+                  "where that is all; \"auto\": a GPU that can decode at least nine of ten. The "
+                  "same batches; see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),

@@ -292,6 +292,7 @@ def describe(loader: ViewedLoader) -> str:
         return "<Loader, closed>"
     rank_batch, global_batch = assembly.batch_sizes()
     shard, workers = assembly.shard, assembly.workers
+    on_cpu = engine.resolved("decode_note")
     settled = "" if assembly.is_settled else ", until the first iteration"
     lines = {
         "source": described(loader.source),
@@ -305,7 +306,7 @@ def describe(loader: ViewedLoader) -> str:
         "memory_limit": engine.resolved("memory_limit"),
         "resident": engine.resolved("resident"),
         "finish": engine.resolved("finish"),
-        "decode": engine.resolved("decode"),
+        "decode": engine.resolved("decode") + (f"; on the CPU, {on_cpu}" if on_cpu else ""),
         "python_workers": f"{workers.processes} for {workers.count} asked"
         if workers.count
         else "0: steps in Python run on one thread",

@@ -284,6 +284,7 @@ class Loader(Outputs):
             python_workers=workers,
             finish=self._assembly.engine().resolved("finish"),
             decode=self._assembly.engine().resolved("decode"),
+            decode_note=self._assembly.engine().resolved("decode_note"),
             resident=self._assembly.engine().resolved("resident"),
             devices=self._delivery.stats(),
         )

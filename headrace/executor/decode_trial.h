@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A few records of a task made here and now, to see what of their pictures a device would decode.
+#pragma once
+
+#include "headrace/executor/row_task.h"
+#include "headrace/finish/device_decoding.h"
+
+namespace headrace {
+
+// Of 64 records at equal distances, or as many as half a second has time for, eight at least.
+// Records that are bad are left out. Steps in Python are not called, nor are steps that take other
+// records: the pictures that one works on count as pixels made before.
+// REQUIRES: task.left says what is decoded there.
+DeviceDecoding::Counts try_decoding(const RowTask& task);
+
+}  // namespace headrace
