@@ -200,7 +200,10 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         break;
       case Step::Kind::kViews: {
         std::vector<Recipe*> views;
-        for (const int field : step.fields) views.push_back(&record.fields[field].picture);
+        for (const int field : step.fields) {
+          Recipe& view = record.fields[field].picture;
+          if (!view.left_to_device()) views.push_back(&view);  // else no thread decodes it
+        }
         renderer.materialize_views(std::move(views));
         if (renderer.requests() && renderer.requests()->waits) return at;
         break;
