@@ -41,7 +41,7 @@ int64_t made_before(const Plan& plan, const LeftToDevice& left) {
 
 // A record of the task to the end of its steps; false where it is bad.
 bool make(const RowTask& task, int64_t index, int64_t position, const std::vector<bool>& by_range,
-          RecordData& data, Record& record, Renderer& renderer) {
+          const DeviceDecoding& log, RecordData& data, Record& record, Renderer& renderer) {
   const Plan& plan = *task.plan;
   const int end = int(std::ssize(plan.steps()));
   data.by_range = &by_range;
@@ -50,6 +50,7 @@ bool make(const RowTask& task, int64_t index, int64_t position, const std::vecto
   record.index = index;
   record.position = position;
   if (!plan.begin(data, record, renderer)) return false;
+  mark_for_device(record, log);
   for (int at = 0; at < end; ++at) {
     const int stop = at <= plan.partner_step() ? plan.partner_step() : end;
     const Result<int> stopped = plan.advance(at, record, renderer, task.seed, 0, stop);
@@ -81,9 +82,8 @@ DeviceDecoding::Counts try_decoding(const RowTask& task) {
     for (int64_t i = range.begin; i < range.end; ++i) {
       RecordData data;
       Record record;
-      if (!make(task, task.source->size() * i / records, i, by_range, data, record, renderer)) {
-        continue;
-      }
+      const int64_t index = task.source->size() * i / records;
+      if (!make(task, index, i, by_range, *log, data, record, renderer)) continue;
       RowSource source{.row = int(i - range.begin), .record = &record, .result = {}};
       rows.write({&source, 1}, renderer);
     }

@@ -145,7 +145,9 @@ uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
 
 bool CodedRows::knows_rows(const EncodedPicture& picture) {
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
-  return jpeg && !jpeg->row_index.empty();
+  if (!jpeg) return false;
+  if (!jpeg->row_index.empty()) return true;
+  return picture.row_index.store && missing_rows(jpeg->jpeg, {}) == MissingRows::kUnknown;
 }
 
 bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) {

@@ -42,7 +42,8 @@ class CodedRows {
   bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) EXCLUDES_LOCK(mutex_);
   // Where the pixels of the row go that the CPU makes; null: there is no room left.
   uint8_t* pixels(int64_t row, uint8_t* slot) EXCLUDES_LOCK(mutex_);
-  // Whether the device can be given the image as it is stored, whatever is done to it.
+  // Whether the device can be given the image as it is stored, whatever is done to it: its rows are
+  // known, or would be learned.
   static bool knows_rows(const EncodedPicture& picture);
   // Its steps do not end as the device finishes pictures: it is not decoded there either.
   void pass_over() { log_->count(DeviceDecoding::Place::kEnd); }
