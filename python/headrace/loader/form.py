@@ -47,9 +47,12 @@ class Form:
         self.is_divided = not isinstance(devices, _core.Device)
         self.depth = integer("depth", depth, 1)  # batches that are copied ahead
         self.as_dict = one_of("batch", batch, ("tuple", "dict")) == "dict"
+        self._class: tuple[Layout | None, Any] = None, None  # of batches, for the last layout
 
     def batch(self, layout: Layout, values: list[Any]) -> Any:
-        return self.structure(layout, self.converted(layout, values).values())
+        if self.casts:
+            return self.structure(layout, self.converted(layout, values).values())
+        return self.structure(layout, [each(self.convert, value) for value in values])
 
     def converted(self, layout: Layout, values: Iterable[Any]) -> dict[str, Any]:
         """Each field's value, converted, by name."""
@@ -71,7 +74,11 @@ class Form:
         """Values of the fields, as they are, in a batch."""
         if self.as_dict:
             return dict(zip(layout.fields, values, strict=True))
-        return batch_class(layout)._make(values)
+        known, made = self._class
+        if known is not layout:  # to look it up takes its hash
+            made = batch_class(layout)
+            self._class = layout, made
+        return made._make(values)
 
     def inspected(
         self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
