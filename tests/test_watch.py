@@ -552,7 +552,8 @@ def test_what_is_counted_stands_in_one_table() -> None:
         for name, value in stats.items()
         for part in (value if name in ("stages", "index", "cache") else [""])
     ]
-    own = {"python_workers", "finish", "decode", "decode_note", "resident", "devices"}  # of the Python front
+    # Of the Python front.
+    own = {"python_workers", "finish", "decode", "decode_note", "resident", "devices"}
     assert [name for name in names if name not in own] == list(counters.LOADER)
     page = (Path(__file__).parent.parent / "docs" / "watch.md").read_text()
     for name, entry in {**counters.LOADER, **counters.COPIES}.items():

@@ -27,11 +27,8 @@ class Gpu final : public Device {
 
 // One that may be decoded on the device.
 DecodeQuestion question(DecodeUse use, const Device& device) {
-  return {.use = use,
-          .finish = FinishUse::kAuto,
-          .device = &device,
-          .encoded = true,
-          .strict = false};
+  return {
+      .use = use, .finish = FinishUse::kAuto, .device = &device, .encoded = true, .strict = false};
 }
 
 const FinishChoice kFinished{
