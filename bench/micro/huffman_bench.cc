@@ -96,15 +96,33 @@ void libjpeg(benchmark::State& state) {
   report(state);
 }
 
-void entropy(benchmark::State& state, SimdLevel level, int lanes, Until until) {
+bool set_level(benchmark::State& state, SimdLevel level) {
   const std::vector<SimdLevel> levels = available_levels();
-  if (std::find(levels.begin(), levels.end(), level) == levels.end()) {
-    return state.SkipWithError("this CPU lacks the level");
+  const bool has = std::find(levels.begin(), levels.end(), level) != levels.end();
+  has ? set_simd_level(level) : state.SkipWithError("this CPU lacks the level");
+  return has;
+}
+
+// Stuffed zeros left out, all of a picture at once.
+void unstuff_all(benchmark::State& state, SimdLevel level) {
+  if (!set_level(state, level)) return;
+  Buffer out;
+  for (auto _ : state) {
+    for (const Picture& picture : pictures()) {
+      const std::span<const uint8_t> in = picture.data();
+      if (out.size() < in.size() + 64) out.resize(in.size() + 64);
+      benchmark::DoNotOptimize(unstuff(in, out.data()));
+    }
   }
-  set_simd_level(level);
+  set_simd_level(available_levels().back());
+  report(state);
+}
+
+void entropy(benchmark::State& state, SimdLevel level, int lanes, Until until) {
+  if (!set_level(state, level)) return;
   std::vector<Job> jobs(static_cast<size_t>(lanes));
   for (auto _ : state) decode_all(jobs, until);
-  set_simd_level(levels.back());
+  set_simd_level(available_levels().back());
   report(state);
 }
 
@@ -120,6 +138,10 @@ BENCHMARK_CAPTURE(entropy, avx512_1_lane, kBest, 1, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, avx2, SimdLevel::kAvx2, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx2_3_lanes, SimdLevel::kAvx2, 3, Until::kAllBlocks)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx2_2_lanes, SimdLevel::kAvx2, 2, Until::kAllBlocks)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, neon, SimdLevel::kNeon, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, scalar, SimdLevel::kScalar, 4, Until::kAllBlocks)
@@ -130,6 +152,17 @@ BENCHMARK_CAPTURE(entropy, avx512_prepared, kBest, 4, Until::kPrepared)
 BENCHMARK_CAPTURE(entropy, avx512_walked, kBest, 4, Until::kWalked)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, avx512_without_blocks, kBest, 4, Until::kNoBlocks)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx512_2_lanes_walked, kBest, 2, Until::kWalked)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx512_3_lanes_walked, kBest, 3, Until::kWalked)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx2_prepared, SimdLevel::kAvx2, 4, Until::kPrepared)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, avx2_walked, SimdLevel::kAvx2, 4, Until::kWalked)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(unstuff_all, scalar, SimdLevel::kScalar)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(unstuff_all, avx2, SimdLevel::kAvx2)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(unstuff_all, avx512, kBest)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace headrace
