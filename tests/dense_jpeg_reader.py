@@ -306,11 +306,14 @@ def decompressed(frame: bytes, size: int) -> bytes:
     return out.raw
 
 
+Entry = tuple[int, int, tuple[int, ...]]
+
+
 class DenseJpeg:
     """The dense form: ``jpeg``, ``row_index``, ``remade``, ``orientation`` and ``original()``."""
 
     def __init__(self, data: bytes) -> None:
-        assert data[:5] == b"\x8aHRJ\x01"
+        assert data[:4] == b"\x8aHRJ" and data[4] in (1, 2)
         self.flags = data[5]
         self.remade = bool(self.flags & 1)
         self.orientation = (self.flags >> 4 & 7) + 1
@@ -330,10 +333,23 @@ class DenseJpeg:
             return self.jpeg
         return Remainder(decode_baseline(self.jpeg)[0], self.remainder).file()
 
-    def rows(self) -> list[tuple[int, int, tuple[int, ...]]]:
-        """Byte, bit and DC predictors of each row that the index names."""
-        assert self.row_index[:2] == b"R\x01"
-        return [
-            (byte, bit, tuple(predictors))
-            for byte, bit, *predictors in struct.iter_unpack("<IB3h", self.row_index[8:])
-        ]
+    def rows(self) -> list[tuple[int, int, tuple[int, ...], list[Entry]]]:
+        """Of each row that the index names, byte, bit, DC predictors, and the entries inside of it:
+        MCUs before it, its bit, DC predictors."""
+        assert self.row_index[:2] == b"R\x02"
+        components, zero = self.row_index[10:12]
+        assert zero == 0
+        out, at = [], 12
+        while at < len(self.row_index):
+            byte, bit, *predictors, count = struct.unpack_from(
+                f"<IB{components}hB", self.row_index, at
+            )
+            at += 6 + 2 * components
+            entries, mcu, place = [], 0, bit
+            for _ in range(0 if count == 255 else count):
+                mcus, bits, *dc = struct.unpack_from(f"<BH{components}h", self.row_index, at)
+                at += 3 + 2 * components
+                mcu, place = mcu + mcus, place + bits
+                entries.append((mcu, place, tuple(dc)))
+            out.append((byte, bit, tuple(predictors), entries))
+        return out

@@ -83,8 +83,8 @@ def tables_of(body: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def decode_baseline(jpeg: bytes) -> tuple[Picture, list[tuple[int, list[int]]]]:
-    """A file of one scan without restart markers; and of each row of MCUs the bit where it begins,
-    without stuffed bytes, and the DC predictors there."""
+    """A file of one scan without restart markers; and of each MCU the bit where it begins, without
+    stuffed bytes, and the DC predictors there."""
     assert jpeg[:2] == b"\xff\xd8"
     at, steps, tables = 2, {}, {}
     while True:
@@ -133,12 +133,10 @@ def decode_baseline(jpeg: bytes) -> tuple[Picture, list[tuple[int, list[int]]]]:
         place += size
         return int(bits, 2) - (0 if bits[0] == "1" else (1 << size) - 1)
 
-    rows: list[tuple[int, list[int]]] = []
+    mcus: list[tuple[int, list[int]]] = []
     predictors = [0] * len(picture.components)
-    for n, mcu in enumerate(picture.mcus(picture.components)):
-        per_row = picture.mcus_wide
-        if n % per_row == 0:
-            rows.append((place, list(predictors)))
+    for mcu in picture.mcus(picture.components):
+        mcus.append((place, list(predictors)))
         for i, where in mcu:
             block = [0] * 64
             predictors[i] += number(symbol(tables[0, slots[i] >> 4]))
@@ -154,4 +152,4 @@ def decode_baseline(jpeg: bytes) -> tuple[Picture, list[tuple[int, list[int]]]]:
             component = picture.components[i]
             if where[0] < component.wide and where[1] < component.high:
                 component.blocks[where] = block
-    return picture, rows
+    return picture, mcus

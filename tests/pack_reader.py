@@ -74,8 +74,9 @@ class PackReader:
         data = self.data
         assert data[:8] == SIGNATURE
         version, size, features, self.page_bytes = struct.unpack_from("<IIQQ", data, 8)
-        assert version == 1 and features in (0, 1) and size % 4096 == 0
-        self.video_indexes = features == 1
+        assert version == 1 and features < 4 and size % 4096 == 0
+        self.video_indexes = bool(features & 1)
+        self.entries_in_rows = bool(features & 2)
         self.shard, self.shards, self.first, self.records, self.total, self.plan = (
             struct.unpack_from("<IIQQQQ", data, 32)
         )

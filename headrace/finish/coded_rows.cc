@@ -21,33 +21,36 @@ constexpr size_t kSlotAlignment = 16;
 constexpr int64_t kMostScratch = int64_t{128} << 20;
 // Bytes of other rows between two that are copied along: a copy of its own takes as long.
 constexpr size_t kCopiedAlong = size_t{128} << 10;
-// What a thread keeps to unstuff bytes into.
-constexpr size_t kKeptWords = size_t{256} << 10;
 
 size_t in_slot(size_t bytes) {
   return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
 
-// As decoding sees it, with the index of its rows.
+// As decoding sees it, with the index of its rows: one made for it comes before that of a pack.
 std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
-  if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, picture.row_index.known};
-  if (picture.codec->name == "dense_jpeg") return view_of_dense(picture.bytes);
-  return std::nullopt;
+  const std::span<const uint8_t> known = picture.row_index.known;
+  if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, known};
+  if (picture.codec->name != "dense_jpeg") return std::nullopt;
+  std::optional<DenseJpegView> view = view_of_dense(picture.bytes);
+  if (view && !known.empty()) view->row_index = known;
+  return view;
 }
 
-// By the rows that are known, or are learned now.
-Place make_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDeviceDraft& draft,
-                 std::vector<uint32_t>& words) {
+// All of a draft but the rows' bytes: by the rows that are known, or are learned now.
+Place begin_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDrafting& drafting,
+                  JpegDeviceDraft& draft) {
   const EncodedPicture& picture = window.picture;
-  const auto is_made_by = [&](std::span<const uint8_t> rows) {
-    return !rows.empty() &&
-           make_device_draft(jpeg.jpeg, rows, window.decoded, picture.color, draft, words);
+  const auto is_begun_by = [&](std::span<const uint8_t> rows) {
+    return !rows.empty() && drafting.begin(jpeg.jpeg, rows, window.decoded, picture.color, draft);
   };
-  if (is_made_by(jpeg.row_index)) return Place::kDevice;
-  if (missing_rows(jpeg.jpeg, jpeg.row_index) != MissingRows::kUnknown) return Place::kFormat;
-  const std::vector<uint8_t> learned = learn_rows(picture);
-  if (learned.empty()) return Place::kNoIndex;
-  return is_made_by(learned) ? Place::kDevice : Place::kFormat;
+  const bool is_begun = is_begun_by(jpeg.row_index);
+  if (is_begun && (drafting.is_searched() || !picture.row_index.store)) return Place::kDevice;
+  if (!is_begun && missing_rows(jpeg.jpeg, jpeg.row_index) != MissingRows::kUnknown) {
+    return Place::kFormat;
+  }
+  const std::span<const uint8_t> learned = learn_rows(picture, jpeg.jpeg);
+  if (learned.empty()) return is_begun ? Place::kDevice : Place::kNoIndex;
+  return is_begun_by(learned) ? Place::kDevice : Place::kFormat;
 }
 
 int64_t scratch_of(const JpegDeviceDraft& draft) {
@@ -57,11 +60,11 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
 }
 
 // Of host memory, for the draft and for what is put together from it.
-size_t told_of(const JpegDeviceDraft& draft, const ResizeTo& to, const ResizeWindow& window,
-               const std::vector<CodedStage>& stages) {
+size_t told_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
+               const ResizeWindow& window, const std::vector<CodedStage>& stages) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
-         draft.row_jobs.size() * (2 * sizeof(RowJob) + sizeof(WalkGroup)) +
+         jobs * (2 * sizeof(RowJob) + sizeof(WalkGroup)) +
          size_t(samples + pixels) * sizeof(PieceJob) + 3 * sizeof(ResampleJob) +
          2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
          size_t(draft.out_bytes() + to.strides.picture) / 128 + PixelStages::told_bytes(stages);
@@ -147,34 +150,45 @@ bool CodedRows::knows_rows(const EncodedPicture& picture) {
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return false;
   if (!jpeg->row_index.empty()) return true;
-  return picture.row_index.store && missing_rows(jpeg->jpeg, {}) == MissingRows::kUnknown;
+  return may_learn_rows(picture, jpeg->jpeg) &&
+         missing_rows(jpeg->jpeg, {}) == MissingRows::kUnknown;
 }
 
 bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) {
   Row& its = rows_[size_t(row)];
   its.coded = nullptr;
-  thread_local std::vector<uint32_t> words;
-  words.clear();
+  thread_local JpegDrafting drafting;
   auto coded = std::make_shared<Coded>();
   coded->record = record;
-  Place where = why_not(recipe, *coded, words);
-  const size_t bytes = words.size() * sizeof(uint32_t);
-  if (where == Place::kDevice && !place(row, bytes,
-                                        told_of(coded->draft, resize_to(coded->window.filter),
-                                                coded->window.resize(0, 0, 0), coded->stages))) {
-    where = Place::kNoRoom;
-  }
-  if (where == Place::kDevice) {
-    std::memcpy(slot + its.at, words.data(), bytes);
-    its.coded = std::move(coded);
-  }
-  if (words.capacity() > kKeptWords) std::vector<uint32_t>().swap(words);
+  Place where = why_not(recipe, drafting, *coded);
+  if (where == Place::kDevice) where = write(row, drafting, *coded, slot);
+  if (where == Place::kDevice) its.coded = std::move(coded);
   log_->count(where);
   return where == Place::kDevice;
 }
 
-DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
-                                         std::vector<uint32_t>& words) const {
+DeviceDecoding::Place CodedRows::write(int64_t row, const JpegDrafting& drafting, Coded& coded,
+                                       uint8_t* slot) {
+  const size_t told = told_of(coded.draft, drafting.most_jobs(), resize_to(coded.window.filter),
+                              coded.window.resize(0, 0, 0), coded.stages);
+  if (!place(row, drafting.most_words() * sizeof(uint32_t), told)) return Place::kNoRoom;
+  auto* const to = reinterpret_cast<uint32_t*>(slot + rows_[size_t(row)].at);
+  const size_t words = drafting.write(to, coded.draft);
+  if (words == 0) return Place::kFormat;
+  give_back(row, words * sizeof(uint32_t));
+  return Place::kDevice;
+}
+
+void CodedRows::give_back(int64_t row, size_t bytes) {
+  Row& its = rows_[size_t(row)];
+  MutexLock lock(mutex_);
+  const bool is_last = its.at + its.room == used_;
+  its.room = in_slot(bytes);
+  if (is_last) used_ = its.at + its.room;
+}
+
+DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& drafting,
+                                         Coded& coded) const {
   if (!log_->trusts(coded.record)) return Place::kDamaged;
   NotCoded why{};
   std::optional<CodedProgram> program = coded_program_of(recipe, why);
@@ -185,7 +199,7 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return Place::kFormat;
   JpegDeviceDraft& draft = coded.draft;
-  const Place where = make_draft(*window, *jpeg, draft, words);
+  const Place where = begin_draft(*window, *jpeg, drafting, draft);
   if (where != Place::kDevice) return where;
   if (draft.picture.channels != shape_[0]) return Place::kFormat;
   if (scratch_of(draft) > kMostScratch) return Place::kLarge;

@@ -93,10 +93,14 @@ class CodedRows {
     size_t at = 0;    // in the parameters
   };
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
-  // kDevice: nothing stands in the way, and `words` are the coded bytes.
-  DeviceDecoding::Place why_not(const Recipe& recipe, Coded& coded,
-                                std::vector<uint32_t>& words) const;
+  // kDevice: nothing stands in the way, and all but the bytes and jobs is there.
+  DeviceDecoding::Place why_not(const Recipe& recipe, JpegDrafting& drafting, Coded& coded) const;
+  // Writes these.
+  DeviceDecoding::Place write(int64_t row, const JpegDrafting& drafting, Coded& coded,
+                              uint8_t* slot) EXCLUDES_LOCK(mutex_);
   bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
+  // What the row has taken of its room; the rest is others' where it is the last row.
+  void give_back(int64_t row, size_t bytes) EXCLUDES_LOCK(mutex_);
   void put_together();
   void find_pieces();
   ResizeTo resize_to(Filter filter) const;

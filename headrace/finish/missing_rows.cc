@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/finish/missing_rows.h"
 
-#include <memory>
-#include <utility>
+#include <vector>
 
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
 #include "headrace/codecs/image/jpeg/decode/row_index.h"
 #include "headrace/codecs/image/jpeg/headers/header.h"
 
@@ -15,14 +15,20 @@ MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t>
   return read_jpeg_header(jpeg, header) ? MissingRows::kUnknown : MissingRows::kNever;
 }
 
-std::vector<uint8_t> learn_rows(const EncodedPicture& picture) {
+bool may_learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+  constexpr size_t kSmall = size_t{8} << 10;
+  return picture.row_index.store || (picture.codec->name == "dense_jpeg" && jpeg.size() <= kSmall);
+}
+
+std::span<const uint8_t> learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+  thread_local JpegBaselineDecoder decoder;
+  thread_local std::vector<uint8_t> rows;
+  if (!may_learn_rows(picture, jpeg)) return {};
+  rows = decoder.row_index(jpeg);
+  if (!knows_all_rows(rows)) return {};
   const RowIndexSlot& slot = picture.row_index;
-  if (!slot.store) return {};
-  const std::unique_ptr<ImageDecoder> decoder = picture.codec->make();
-  Result<std::vector<uint8_t>> rows = decoder->row_index(picture.bytes);
-  if (!rows || !knows_all_rows(*rows)) return {};
-  slot.store->learned(slot.picture, *rows);
-  return std::move(*rows);
+  if (slot.store) slot.store->learned(slot.picture, rows);
+  return rows;
 }
 
 }  // namespace headrace

@@ -29,7 +29,7 @@ def index(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the row index of a dataset: one file, about half a percent of the pictures' size.
+    """Make the row index of a dataset: one file, about 1.2 % of the pictures' size.
 
     out: the file; default, in ``HEADRACE_CACHE``, where loaders of this dataset look for it. A
     loader is told of another: ``Loader(index=out)``. threads: default, the allowed cores.

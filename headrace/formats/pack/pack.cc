@@ -7,6 +7,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
+#include "headrace/fields/kind.h"
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_input.h"
 #include "headrace/formats/pack/pack_place.h"
@@ -42,6 +43,10 @@ class Packing {
     header.plan = plan();
     header.keys_are_paths = input_.keys_are_paths();
     header.video_indexes = options_.level && std::ranges::any_of(input_.schema(), is_indexed_video);
+    header.entries_in_rows = options_.level == PackLevel::kDense &&
+                             std::ranges::any_of(input_.schema(), [](const Field& field) {
+                               return field.encoded && is_picture(field.kind);
+                             });
     header.schema = input_.schema();
     header.classes = input_.classes();
     return header;

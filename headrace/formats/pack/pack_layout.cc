@@ -168,7 +168,8 @@ std::vector<uint8_t> bytes_from_header(const PackHeader& header) {
   out.bytes(kPackMagic);
   out.number(kPackVersion);
   out.number(static_cast<uint32_t>(bytes));
-  out.number(header.video_indexes ? kVideoIndexes : uint64_t{0});
+  out.number((header.video_indexes ? kVideoIndexes : 0) |
+             (header.entries_in_rows ? kEntriesInRows : 0));
   out.number(header.page_bytes);
   out.number(header.shard);
   out.number(header.shards);
@@ -217,7 +218,9 @@ Result<PackHeader> header_from_bytes(std::span<const uint8_t> bytes) {
   PackHeader header;
   header.header_bytes = *size;
   ByteReader in(bytes.subspan(kPackMagic.size() + 8));
-  header.video_indexes = in.number<uint64_t>() & kVideoIndexes;
+  const auto features = in.number<uint64_t>();
+  header.video_indexes = features & kVideoIndexes;
+  header.entries_in_rows = features & kEntriesInRows;
   header.page_bytes = in.number<uint64_t>();
   header.shard = in.number<uint32_t>();
   header.shards = in.number<uint32_t>();

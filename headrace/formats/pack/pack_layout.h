@@ -21,9 +21,10 @@ inline constexpr std::string_view kPackMagic = "\x89HRPACK\n";
 inline constexpr std::string_view kPackEndMagic = "HRPACK/\n";
 inline constexpr uint32_t kPageMagic = 0x47505248;  // "HRPG"
 inline constexpr uint32_t kPackVersion = 1;
-// Bits of what a reader must understand. The first: behind each encoded video stands its index.
-inline constexpr uint64_t kVideoIndexes = 1;
-inline constexpr uint64_t kPackFeatures = kVideoIndexes;
+// Bits of what a reader must understand. The first: after each encoded video stands its index. The
+// second: dense pictures have version 2, whose row index has entries inside of rows.
+inline constexpr uint64_t kVideoIndexes = 1, kEntriesInRows = 2;
+inline constexpr uint64_t kPackFeatures = kVideoIndexes | kEntriesInRows;
 
 inline constexpr size_t kPackHeaderFixed = 88, kPageHeaderBytes = 64, kPackTailBytes = 64;
 inline constexpr size_t kPageAlignment = 4096, kBlobAlignment = 16, kSectionAlignment = 8;
@@ -55,7 +56,8 @@ struct PackHeader {
   uint64_t dataset_records = 0;  // of all shards
   uint64_t plan = 0;             // equal in all shards, and where packing goes on after a break
   bool keys_are_paths = false;
-  bool video_indexes = false;  // kVideoIndexes
+  bool video_indexes = false;    // kVideoIndexes
+  bool entries_in_rows = false;  // kEntriesInRows
   Schema schema;
   std::vector<std::string> classes;
 };

@@ -75,8 +75,8 @@ struct DevicePicture {
   int32_t code[4];   // numbers of its codes, in the order of WalkTables::entries
   uint32_t pattern;  // a bit for each block of an MCU, from the lowest: is it of the second set?
   int32_t blocks;    // of an MCU, 1 to 10
-  int32_t first_mcu_row, mcu_columns;  // that are walked
-  int64_t first_block;                 // of its coefficients in the batch's
+  int32_t first_mcu_row, mcu_columns;  // that are walked, of each row as many
+  int64_t first_block;                 // that MCU column 0 has in the batch's coefficients
   int64_t first_word;                  // of its bits in the batch's streams
   int32_t x, y, width, height;         // the window
   // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first
@@ -95,11 +95,12 @@ struct RowJob {
   // stream there are kWordsBehind words more after the one that holds bit `end`.
   static constexpr uint32_t kWordsBehind = 3;
   uint32_t begin, end, slack;
-  uint32_t first_block;  // of its coefficients in the picture's
+  uint32_t first_block;  // of its coefficients, from DevicePicture::first_block
   uint16_t mcus;
-  int16_t predictor[3];  // DC values before it
+  int16_t predictor[3];      // DC values before it
+  int16_t end_predictor[3];  // without slack, those after it
 };
-static_assert(sizeof(RowJob) == 24);
+static_assert(sizeof(RowJob) == 32);
 
 // Stretches of one picture that are walked by one block of threads, which share its tables.
 struct WalkGroup {

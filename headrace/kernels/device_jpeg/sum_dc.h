@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DC differences -> DC values: sums along a component of a stretch of MCUs, from the value before
-// it. They lie 128 bytes apart, so a thread waits for memory, and asks for eight at a time.
+// it. They lie 128 bytes apart, so a thread waits for memory, and asks for eight at a time. Where
+// the row index knows the value after the stretch, it has to be that.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,16 @@ struct SumDc {
     const RowJob& job = jobs[group.first_job + number];
     if (!sum(coefficients +
                  (picture.first_block + job.first_block + plane.first_block) * int64_t{64},
-             plane.h_shift + plane.v_shift, picture.blocks, job.mcus, job.predictor[component])) {
+             plane.h_shift + plane.v_shift, picture.blocks, job, component)) {
       words::raise(refused + group.picture);
     }
   }
 
  private:
-  // 1 << shift neighbours of each MCU, whose blocks are so many. False: a value left 16 bits.
-  HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, int32_t mcus,
-                              int16_t before) {
+  // 1 << shift neighbours of each MCU, whose blocks are so many. False: a value left 16 bits, or
+  // the last one is not what is known.
+  HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, const RowJob& job,
+                              int32_t component) {
     constexpr uint32_t kBias = 1 << 15;  // biased, values of 16 bits are those below 1 << 16
     // Whole MCUs at a time, which together are eight values or more.
     int32_t place[kAtOnce];
@@ -50,9 +52,9 @@ struct SumDc {
       place[i] = ((i >> shift) * mcu_blocks + (i & ((1 << shift) - 1))) * 64;
     }
     const int64_t step = int64_t{kAtOnce >> shift} * mcu_blocks * 64;
-    uint32_t value = static_cast<uint32_t>(before) + kBias, all = value;
+    uint32_t value = static_cast<uint32_t>(job.predictor[component]) + kBias, all = value;
     HEADRACE_ROLLED
-    for (int32_t left = mcus << shift; left > 0; left -= kAtOnce, at += step) {
+    for (int32_t left = job.mcus << shift; left > 0; left -= kAtOnce, at += step) {
       int16_t difference[kAtOnce];
       HEADRACE_UNROLLED
       for (int32_t i = 0; i < kAtOnce; ++i) {
@@ -66,7 +68,8 @@ struct SumDc {
         if (i < left) at[place[i]] = static_cast<int16_t>(value - kBias);
       }
     }
-    return all >> 16 == 0;
+    const bool ends = static_cast<int16_t>(value - kBias) == job.end_predictor[component];
+    return all >> 16 == 0 && (ends || job.slack > 0);
   }
 };
 

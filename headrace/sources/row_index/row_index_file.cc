@@ -42,7 +42,8 @@ const ErrorCode kOtherDataset{
     "`headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
-constexpr uint32_t kRowIndexVersion = 2;
+// What entries hold has a version of its own: those of version 2 are still read.
+constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
 constexpr size_t kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
@@ -54,10 +55,10 @@ constexpr size_t kSlotsAtOnce = 4096;
 using Header = std::vector<uint8_t>;
 using Slot = std::array<uint64_t, 2>;
 
-Header header_of(const RowIndexKey& key) {
+Header header_of(const RowIndexKey& key, uint32_t version = kRowIndexVersion) {
   ByteWriter header;
   header.bytes(kRowIndexMagic);
-  header.number(kRowIndexVersion);
+  header.number(version);
   header.number(uint32_t{0});
   header.number(key.fingerprint);
   header.number(static_cast<uint64_t>(key.records));
@@ -86,7 +87,8 @@ std::span<const uint8_t> bytes_of(const Slot& slot) {
 }
 
 // Whether the header is this dataset's; else why not.
-Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path) {
+Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path,
+                   bool writable) {
   ByteReader in(found);
   const bool magic = in.text(kRowIndexMagic.size()) == kRowIndexMagic;
   const auto version = in.number<uint32_t>(), flags = in.number<uint32_t>();
@@ -94,14 +96,16 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
   if (!magic || sum != content_hash(std::span(found).first(kSumAt))) {
     return Error{.code = &kNoRowIndex, .what = path + " is no row index", .where = {.file = path}};
   }
-  // Flags are must-understand, and none is known.
-  if (version != kRowIndexVersion || flags != 0) {
+  // Flags are must-understand, and none is known. Nothing is added to what older readers read.
+  const uint32_t oldest = writable ? kRowIndexVersion : kOldestVersion;
+  if (version < oldest || version > kRowIndexVersion || flags != 0) {
     return Error{.code = &kNoRowIndex,
                  .what = path + " has version " + std::to_string(version) +
-                         ", this reads version " + std::to_string(kRowIndexVersion),
+                         ", this reads versions " + std::to_string(kOldestVersion) + " to " +
+                         std::to_string(kRowIndexVersion),
                  .where = {.file = path}};
   }
-  if (found == header_of(key)) return {};
+  if (found == header_of(key, version)) return {};
   return Error{.code = &kOtherDataset,
                .what = path + " was made from another dataset, or this one has changed",
                .where = {.file = path},
@@ -124,7 +128,7 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
   if (!file->read(0, header)) {
     return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
   }
-  if (Result<void> good = check(header, key, path); !good) return std::move(good.error());
+  if (Result<void> good = check(header, key, path, writable); !good) return std::move(good.error());
   if (key.slots() > kMostSlots || file->size() < end_of_table(key)) {
     return Error{.code = &kNoRowIndex, .what = path + " was cut off", .where = {.file = path}};
   }
@@ -145,11 +149,13 @@ std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
   // Asked before opening: what another process publishes in between is opened, never replaced.
   const bool missing = ::access(path.c_str(), F_OK) != 0;
   Result<std::unique_ptr<RowIndexFile>> there = open(path, key, /*writable=*/true);
-  const RowIndexFile* old = there ? there->get() : nullptr;
-  if (old) {
-    const uint64_t live = old->contents().live_bytes + end_of_table(key);
-    if (old->file_bytes() < 2 * live + kWasteful) return std::move(*there);
+  if (there) {
+    const uint64_t live = (*there)->contents().live_bytes + end_of_table(key);
+    if ((*there)->file_bytes() < 2 * live + kWasteful) return std::move(*there);
+  } else {
+    there = open(path, key, false);  // of an older version
   }
+  const RowIndexFile* old = there ? there->get() : nullptr;
   std::unique_ptr<RowIndexFile> file = create(path, key);
   if (!file || (old && !file->copy_from(*old))) return nullptr;
   if (file->publish(/*replace=*/!missing)) return file;

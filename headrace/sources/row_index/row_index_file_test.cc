@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <thread>
 
+#include "headrace/kernels/content_hash.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -129,8 +131,30 @@ TEST(RowIndexFile, ThatIsNoneOrCutOffIsRefused) {
         << size;
   }
   std::string later = whole;
-  later[8] = 3;
+  later[8] = 4;
   EXPECT_EQ(id_of(RowIndexFile::open(folder.write("later", later), kKey, false)), "HR0460");
+}
+
+// Rows alone, as the version before this wrote them: read, and copied where entries are added.
+TEST(RowIndexFile, OfVersion2IsReadAndReplacedByOneOfThis) {
+  const TemporaryFolder folder;
+  const std::string path = write_every_third(folder);
+  std::string content = content_of(path);
+  constexpr size_t kVersionAt = 8, kSumAt = 56;
+  EXPECT_EQ(content[kVersionAt], 3);
+  content[kVersionAt] = 2;
+  const uint64_t sum = content_hash({reinterpret_cast<const uint8_t*>(content.data()), kSumAt});
+  std::memcpy(content.data() + kSumAt, &sum, sizeof sum);
+  std::ofstream(path, std::ios::binary) << content;
+  EXPECT_EQ(found(*must_open(path), 3, hash_of(3)), rows_of(3));
+  EXPECT_EQ(id_of(RowIndexFile::open(path, kKey, true)), "HR0460");
+  const auto extended = RowIndexFile::extend(path, kKey);
+  ASSERT_TRUE(extended);
+  EXPECT_TRUE(extended->add(1, hash_of(1), rows_of(1)));
+  EXPECT_TRUE(extended->flush());
+  EXPECT_EQ(content_of(path)[kVersionAt], 3);
+  EXPECT_EQ(found(*must_open(path), 1, hash_of(1)), rows_of(1));
+  EXPECT_EQ(found(*must_open(path), 3, hash_of(3)), rows_of(3));
 }
 
 // Whatever is damaged, an entry is what was once added for this picture, or is not used.

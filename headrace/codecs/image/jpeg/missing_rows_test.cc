@@ -66,7 +66,9 @@ Laid laid(FileSpec spec) {
   Decoder decoder;
   JpegRowIndex index;
   EXPECT_TRUE(
-      index.parse(decoder.row_index(out.file), wide, high, spec.restart_interval, out.file.size()));
+      index.parse(decoder.row_index(out.file),
+                  {wide, high, spec.restart_interval, static_cast<int>(spec.sampling.size())},
+                  out.file.size()));
   const int together = grey ? most.v : 1;
   for (int m = together; m < high; m += together) {
     const JpegRowEntry& next = index.row(m);

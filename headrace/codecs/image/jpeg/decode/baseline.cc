@@ -74,10 +74,10 @@ void JpegBaselineDecoder::decode(std::span<Task> tasks) {
   }
 }
 
-std::vector<uint8_t> JpegBaselineDecoder::row_index(std::span<const uint8_t> bytes) {
+std::vector<uint8_t> JpegBaselineDecoder::row_index(std::span<const uint8_t> bytes, int spacing) {
   if (!lanes_[0]) lanes_[0] = std::make_unique<Lane>();
   Lane& lane = *lanes_[0];
-  if (!lane.begin_walk(bytes)) return {};
+  if (!lane.begin_walk(bytes, spacing)) return {};
   HuffmanLane* const bits = &lane.bits();
   while (true) {
     walk({&bits, 1});

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/decode/row_index.h"
 #include "headrace/codecs/image/jpeg/headers/header.h"
 
 namespace headrace {
@@ -37,7 +38,8 @@ class JpegBaselineDecoder {
   void decode(std::span<Task> tasks);
 
   // The row index of a whole picture; empty where it is none of ours, or damaged.
-  std::vector<uint8_t> row_index(std::span<const uint8_t> bytes);
+  std::vector<uint8_t> row_index(std::span<const uint8_t> bytes,
+                                 int spacing = JpegRowIndex::kSpacing);
 
   // What decoding such a picture takes at most; for ImageHeader::working_bytes.
   static size_t working_bytes(const JpegHeader& header, size_t file_bytes);

@@ -37,8 +37,7 @@ bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
   pixels_ = true;
   learn_ = slot_.store != nullptr;
   if (!slot_.known.empty()) {
-    index_.parse(slot_.known, frame.mcus_wide, frame.mcus_high, header_.restart_interval,
-                 bytes_.size());
+    index_.parse(slot_.known, JpegRowLayout::of(header_), bytes_.size());
   }
   rows_out_.begin(job.sink);
   rows_.begin(frame, window, job.color, &rows_out_);
@@ -46,8 +45,9 @@ bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
   return start();
 }
 
-bool JpegBaselineDecoder::Lane::begin_walk(std::span<const uint8_t> bytes) {
+bool JpegBaselineDecoder::Lane::begin_walk(std::span<const uint8_t> bytes, int spacing) {
   if (!open_picture(bytes)) return false;
+  index_.clear(JpegRowLayout::of(header_), spacing);
   slot_ = {};
   pixels_ = false;
   learn_ = true;
@@ -76,7 +76,7 @@ bool JpegBaselineDecoder::Lane::open_picture(std::span<const uint8_t> bytes) {
       pattern_.component[pattern_.blocks++] = uint8_t(c);
     }
   }
-  index_.clear(frame.mcus_wide, frame.mcus_high, header_.restart_interval);
+  index_.clear(JpegRowLayout::of(header_));
   return true;
 }
 
@@ -101,6 +101,10 @@ bool JpegBaselineDecoder::Lane::start() {
   const int64_t together = header_.rows_at_once, rows = (row_end_ + together - 1) / together;
   rest_end_ = std::min<int64_t>(rows * together, header_.frame.mcus_high) * header_.frame.mcus_wide;
   in_rest_ = false;
+  notes_inner_ = false;
+  inner_bit_ = 0;
+  inner_mcu_ = 0;
+  mcu_bits_ = 1 + bytes_.size() * 8 / (uint64_t(header_.frame.mcus_wide) * header_.frame.mcus_high);
   known_rows_ = index_.size();
   unresolved_ = known_rows_;
   bool opened = false;
@@ -116,20 +120,29 @@ bool JpegBaselineDecoder::Lane::start() {
   return opened;
 }
 
-// Jumps to a row that the index knows.
+// Jumps to a row that the index knows; to its last entry left of the window.
 bool JpegBaselineDecoder::Lane::start_at(int row) {
   const JpegRowEntry& entry = index_.row(row);
   if (entry.byte < header_.scan) return false;
   mcu_ = int64_t{row} * header_.frame.mcus_wide;
-  predictors_ = {entry.predictor[0], entry.predictor[1], entry.predictor[2], 0};
+  std::array<int16_t, 3> predictor = entry.predictor;
+  uint64_t bit = entry.bit;
+  const size_t passed = row < row_first_ ? 0 : index_.inner_before(row, mcu_first_);
+  if (passed > 0) {
+    const JpegInnerEntry& inner = index_.inner(row)[passed - 1];
+    mcu_ += inner.mcu;
+    predictor = inner.predictor;
+    bit = inner.bit;
+  }
+  predictors_ = {predictor[0], predictor[1], predictor[2], 0};
   // The byte in which the next row begins may be this row's last, and a stuffed zero follows it.
   const size_t end = row + 1 < known_rows_
                          ? std::min<size_t>(bytes_.size(), size_t{index_.row(row + 1).byte} + 2)
                          : bytes_.size();
-  return open_segment(entry.byte, end, entry.bit);
+  return open_segment(entry.byte, end, bit);
 }
 
-bool JpegBaselineDecoder::Lane::open_segment(size_t first, size_t end, int bit) {
+bool JpegBaselineDecoder::Lane::open_segment(size_t first, size_t end, uint64_t bit) {
   if (first >= end) return false;
   resolve_offsets();
   unstuffed_.resize(end - first + Buffer::kPadding);
@@ -138,7 +151,7 @@ bool JpegBaselineDecoder::Lane::open_segment(size_t first, size_t end, int bit) 
   segment_ = first;
   segment_end_ = first + copied.read;
   if (copied.written == 0) return false;
-  bits_.open({unstuffed_.data(), copied.written}, uint64_t(bit), pattern_, dc_of_, ac_of_);
+  bits_.open({unstuffed_.data(), copied.written}, bit, pattern_, dc_of_, ac_of_);
   segment_bits_ = uint64_t{copied.written} * 8;
   return true;
 }
@@ -155,6 +168,7 @@ void JpegBaselineDecoder::Lane::begin_run() {
   run_ = in_rest_ ? static_cast<int>(rest_end_ - mcu_)
                   : row_stop(static_cast<int>(mcu_ / wide)) - column;
   if (interval) run_ = std::min<int>(run_, interval - static_cast<int>(mcu_ % interval));
+  if (notes_inner_) run_ = std::min(run_, mcus_to_note(column));
   bits_.begin(run_);
 }
 
@@ -178,7 +192,11 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
     }
   }
   if (interval && mcu_ % interval == 0 && !cross_restart()) return Progress::kRefused;
-  if (mcu_ % wide == 0) note_row();
+  if (mcu_ % wide == 0) {
+    note_row();
+  } else if (notes_inner_) {
+    note_inner();
+  }
   begin_run();
   return Progress::kMore;
 }
@@ -210,7 +228,8 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::end_window() {
 // libjpeg reads some bytes ahead, and warns where the file ends there without a marker.
 bool JpegBaselineDecoder::Lane::near_missing_end() const {
   constexpr uint64_t kBitsAhead = 128;
-  const bool ended = bytes_.size() - segment_end_ < 2 || bytes_[segment_end_ + 1] == 0xFF;
+  const bool ended = bytes_.size() - segment_end_ < 2 ||
+                     (bytes_[segment_end_] == 0xFF && bytes_[segment_end_ + 1] == 0xFF);
   return ended && segment_bits_ - bits_.bit() < kBitsAhead;
 }
 
@@ -249,7 +268,45 @@ void JpegBaselineDecoder::Lane::note_row() {
   const uint64_t bit = bits_.bit();
   JpegRowEntry entry{.byte = static_cast<uint32_t>(bit >> 3), .bit = uint8_t(bit & 7)};
   for (int c = 0; c < 3; ++c) entry.predictor[c] = static_cast<int16_t>(predictors_[c]);
+  const bool restarts = JpegRowLayout::of(header_).restarts_inside(row);
+  entry.searched = !pixels_ || restarts;
   index_.add(entry);
+  if (bit > inner_bit_) count_mcu_bits(bit, header_.frame.mcus_wide);  // else of another segment
+  notes_inner_ = !pixels_ && !restarts;
+  row_bit_ = bit & ~uint64_t{7};
+  inner_bit_ = bit;
+  inner_mcu_ = 0;
+}
+
+void JpegBaselineDecoder::Lane::count_mcu_bits(uint64_t bit, int column) {
+  mcu_bits_ = std::max<uint64_t>(1, (bit - inner_bit_) / uint64_t(column - inner_mcu_));
+}
+
+// The next stop inside of a row: somewhat before the next entry is due, as far as MCUs of late
+// tell.
+int JpegBaselineDecoder::Lane::mcus_to_note(int column) const {
+  const uint64_t since = bits_.bit() - inner_bit_;
+  const auto spacing = uint64_t(index_.spacing());
+  const uint64_t left = spacing - std::min(since, spacing);
+  const uint64_t most = uint64_t(JpegRowIndex::kMostMcus - (column - inner_mcu_));
+  return static_cast<int>(std::clamp<uint64_t>(left * 3 / (4 * mcu_bits_), 1, most));
+}
+
+void JpegBaselineDecoder::Lane::note_inner() {
+  const int row = static_cast<int>(mcu_ / header_.frame.mcus_wide);
+  const int column = static_cast<int>(mcu_ % header_.frame.mcus_wide);
+  const uint64_t bit = bits_.bit(), since = bit - inner_bit_;
+  const int mcus = column - inner_mcu_;
+  count_mcu_bits(bit, column);
+  if (since < uint64_t(index_.spacing()) && mcus < JpegRowIndex::kMostMcus) return;
+  notes_inner_ =
+      index_.row(row).inner < JpegRowIndex::kMostInner && since <= JpegRowIndex::kMostBits;
+  if (!notes_inner_) return;  // to the end of the row
+  inner_bit_ = bit;
+  inner_mcu_ = column;
+  JpegInnerEntry entry{.mcu = uint32_t(column), .bit = uint32_t(bit - row_bit_)};
+  for (int c = 0; c < 3; ++c) entry.predictor[c] = static_cast<int16_t>(predictors_[c]);
+  index_.add_inner(entry);
 }
 
 // Offsets into the unstuffed data -> offsets in the file: a zero was taken out after every 0xFF.

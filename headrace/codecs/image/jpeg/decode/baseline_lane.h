@@ -20,7 +20,7 @@ class JpegBaselineDecoder::Lane {
   // False when the picture is none of ours.
   bool begin(const DecodeJob& job);
   // The same for all rows of a picture without pixels: for its row index alone.
-  bool begin_walk(std::span<const uint8_t> bytes);
+  bool begin_walk(std::span<const uint8_t> bytes, int spacing);
 
   enum class Progress : uint8_t { kMore, kFinished, kRefused };
   // What is to be done when walk() stopped at this lane.
@@ -37,7 +37,7 @@ class JpegBaselineDecoder::Lane {
   void find_blocks();
   bool start();
   bool start_at(int row);
-  bool open_segment(size_t first, size_t end, int bit);
+  bool open_segment(size_t first, size_t end, uint64_t bit);
   int row_stop(int row) const;
   void begin_run();
   bool take_run();
@@ -47,6 +47,9 @@ class JpegBaselineDecoder::Lane {
   bool cross_restart();
   bool near_missing_end() const;
   void note_row();
+  void note_inner();
+  void count_mcu_bits(uint64_t bit, int column);
+  int mcus_to_note(int column) const;
   void resolve_offsets();
   void transform_row(int m);
 
@@ -85,6 +88,12 @@ class JpegBaselineDecoder::Lane {
   JpegRowIndex index_;
   // The first row whose entry still holds an offset into this segment's unstuffed data.
   int unresolved_ = 0;
+  // A walk alone notes entries inside of rows, too: the segment's bit at the row's first byte, that
+  // at the row's last entry and its MCU, and how many bits an MCU has had of late.
+  bool notes_inner_ = false;
+  uint64_t row_bit_ = 0, inner_bit_ = 0;
+  int inner_mcu_ = 0;
+  uint64_t mcu_bits_ = 1;
 };
 
 }  // namespace headrace

@@ -28,7 +28,7 @@ JpegRows::Plane JpegRows::plane_of(const JpegFrame& frame, const JpegComponent& 
   Plane plane;
   static_cast<JpegPlane&>(plane) = jpeg_plane(frame, component, window);
   const int right = window.x + window.width - 1;
-  plane.columns = {plane.left / 8 / 4 * 4, plane.right / 8 + 1};
+  plane.columns = {plane.first_column(), plane.right / 8 + 1};
   const int first = window.x / plane.h_ratio;
   plane.from = first - 8 * plane.columns.first;
   plane.count = right / plane.h_ratio - first + 1;

@@ -98,7 +98,7 @@ void JpegDeviceBatch::add(const JpegDeviceDraft& draft, uint32_t first_word) {
   add_pieces(pixel_jobs_[size_t(kind_of(picture))], number, 0, eights * picture.height);
   picture.out = sizes_.out_bytes;
   sizes_.out_bytes += draft.out_bytes();
-  picture.first_block = sizes_.blocks;
+  picture.first_block += sizes_.blocks;
   picture.first_word = first_word;
   const size_t first_job = row_jobs_.size();
   row_jobs_.insert(row_jobs_.end(), draft.row_jobs.begin(), draft.row_jobs.end());

@@ -36,10 +36,7 @@ const std::vector<Sampling>& samplings() {
 
 Window whole(const FileSpec& spec) { return {0, 0, spec.width, spec.height}; }
 
-std::vector<uint8_t> index_of(const Bytes& bytes) {
-  static Decoder decoder;
-  return decoder.row_index(bytes);
-}
+std::vector<uint8_t> index_of(const Bytes& bytes) { return fine_index(bytes); }
 
 void expect_oracle(const FileSpec& spec, const Window& window, Order order = Order::kForwards) {
   const Bytes bytes = encode(spec);
@@ -75,8 +72,25 @@ TEST(JpegDeviceBatch, EveryWindowEqualsTheSliceOfLibjpegs) {
                                       << spec.restart_interval << " window " << window.x << ','
                                       << window.y << ' ' << window.width << 'x' << window.height);
       expect_oracle(spec, window, draw.below(2) ? Order::kForwards : Order::kBackwards);
+      const Bytes bytes = encode(spec);
+      const std::optional<Pixels> made =
+          on_device(bytes, rows_alone(bytes, index_of(bytes)), window);
+      ASSERT_TRUE(made);
+      EXPECT_EQ(made->data, oracle(bytes).slice(window).data);
     }
   }
+}
+
+// Bits of which the window needs nothing do not cross, and no coefficient is made of them.
+TEST(JpegDeviceBatch, StretchesLeftAndRightOfTheWindowAreLeftOut) {
+  const FileSpec spec{.width = 640, .height = 64, .sampling = {{1, 1}, {1, 1}, {1, 1}}};
+  const Bytes bytes = encode(spec);
+  const Window window{320, 0, 64, 64};
+  DeviceBatch all, some;
+  ASSERT_TRUE(all.add(bytes, rows_alone(bytes, index_of(bytes)), window));
+  ASSERT_TRUE(some.add(bytes, index_of(bytes), window));
+  EXPECT_LT(some.batch().sizes().stream_words, all.batch().sizes().stream_words / 4);
+  EXPECT_LT(some.batch().sizes().blocks, all.batch().sizes().blocks / 4);
 }
 
 TEST(JpegDeviceBatch, CoefficientsEqualLibjpegs) {
@@ -178,8 +192,7 @@ TEST(JpegDeviceBatch, WhatIsNotPlainIsForTheCpu) {
 TEST(JpegDeviceBatch, RowsThatAreNotKnownAreForTheCpu) {
   const FileSpec spec{.width = 64, .height = 96};
   const Bytes bytes = encode(spec);
-  std::vector<uint8_t> index = index_of(bytes);
-  index.resize(8 + 3 * 11);  // three of six rows of MCUs
+  const std::vector<uint8_t> index = rows_alone(bytes, index_of(bytes), 3);  // of six
   EXPECT_TRUE(on_device(bytes, index, {0, 0, 64, 40}));
   EXPECT_FALSE(on_device(bytes, index, {0, 0, 64, 60}));
 }

@@ -3,6 +3,8 @@
 // is allocated by itself, so that the address sanitizer sees who leaves it.
 #pragma once
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -10,10 +12,40 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/base/byte_stream.h"
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
 #include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 
 namespace headrace::jpeg_test {
+
+// With entries inside of rows even where these are short.
+inline std::vector<uint8_t> fine_index(const Bytes& bytes, int spacing = 64) {
+  thread_local JpegBaselineDecoder decoder;
+  Buffer padded(bytes.size());
+  std::memcpy(padded.data(), bytes.data(), bytes.size());
+  return decoder.row_index(padded.bytes(), spacing);
+}
+
+// The first rows of an index in version 1, as older packs and caches have them.
+inline std::vector<uint8_t> rows_alone(const Bytes& bytes, const std::vector<uint8_t>& index,
+                                       int most = INT_MAX) {
+  JpegHeader header;
+  JpegRowIndex known;
+  if (!read_jpeg_header(bytes, header)) return {};
+  if (!known.parse(index, JpegRowLayout::of(header), bytes.size())) return {};
+  ByteWriter out;
+  out.number(uint8_t{'R'});
+  out.number(uint8_t{1});
+  out.bytes(std::span(index).subspan(2, 6));  // as in version 2
+  for (int m = 0; m < std::min(known.size(), most); ++m) {
+    const JpegRowEntry& row = known.row(m);
+    out.number(row.byte);
+    out.number(row.bit);
+    for (const int16_t predictor : row.predictor) out.number(predictor);
+  }
+  return std::move(out.out);
+}
 
 enum class Order { kForwards, kBackwards };
 

@@ -47,8 +47,7 @@ TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrShownAsTheCpuShowsThem) {
   for (int i = 0; i < 1500; ++i) {
     const FileSpec spec = drawn_spec(draw);
     Bytes bytes = encode(spec);
-    Decoder decoder;
-    const std::vector<uint8_t> index = decoder.row_index(bytes);
+    const std::vector<uint8_t> index = fine_index(bytes);
     const size_t first = draw.below(4) ? marker_offsets(bytes, 0xDA)[0] + 14 : 2;
     for (int n = 1 + draw.below(4); n > 0; --n) {
       bytes[first + size_t(draw.below(int(bytes.size() - first)))] = uint8_t(draw.below(256));
@@ -65,8 +64,7 @@ TEST(JpegDeviceDamage, FilesThatEndEarlyAreRefusedOrShownAsTheCpuShowsThem) {
   for (int i = 0; i < 600; ++i) {
     const FileSpec spec = drawn_spec(draw);
     Bytes bytes = encode(spec);
-    Decoder decoder;
-    const std::vector<uint8_t> index = decoder.row_index(bytes);
+    const std::vector<uint8_t> index = fine_index(bytes);
     bytes.resize(bytes.size() / 2 + size_t(draw.below(int(bytes.size() / 2))));
     ASSERT_NO_FATAL_FAILURE(compare(bytes, index, draw.window(spec.width, spec.height), verdicts));
   }
@@ -79,11 +77,10 @@ TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrShowsWhatItShowsOnTheCpu) {
   for (int i = 0; i < 1500; ++i) {
     const FileSpec spec = drawn_spec(draw);
     const Bytes bytes = encode(spec);
-    Decoder decoder;
-    std::vector<uint8_t> index = decoder.row_index(bytes);
-    if (draw.below(4) == 0) index.resize(8 + (index.size() - 8) / 11 / 2 * 11);
-    for (int n = 1 + draw.below(3); n > 0 && index.size() > 8; --n) {
-      uint8_t& byte = index[8 + size_t(draw.below(int(index.size() - 8)))];
+    std::vector<uint8_t> index = fine_index(bytes, 64 << draw.below(4));
+    if (draw.below(4) == 0) index = rows_alone(bytes, index, 1 + draw.below(8));
+    for (int n = 1 + draw.below(3); n > 0; --n) {
+      uint8_t& byte = index[12 + size_t(draw.below(int(index.size() - 12)))];
       byte = draw.below(2) ? uint8_t(byte + 1 - draw.below(3)) : uint8_t(draw.below(256));
     }
     ASSERT_NO_FATAL_FAILURE(compare(bytes, index, draw.window(spec.width, spec.height), verdicts));
@@ -97,8 +94,7 @@ TEST(JpegDeviceDamage, DcValuesThatLeave16BitsAreRefused) {
   const FileSpec spec{
       .width = 400, .height = 64, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 95};
   const Bytes bytes = encode(spec);
-  Decoder decoder;
-  const std::vector<uint8_t> index = decoder.row_index(bytes);
+  const std::vector<uint8_t> index = rows_alone(bytes, fine_index(bytes));
   const Window window{0, 0, spec.width, spec.height};
   EXPECT_TRUE(on_device(bytes, index, window));
   for (const int component : {0, 1, 2}) {
@@ -109,6 +105,21 @@ TEST(JpegDeviceDamage, DcValuesThatLeave16BitsAreRefused) {
       predictor[1] = high;
       EXPECT_FALSE(on_device(bytes, wrong, window)) << component << ' ' << int(high);
     }
+  }
+}
+
+// DC values of an entry inside of a row, from which only the device begins.
+TEST(JpegDeviceDamage, EntriesWithWrongDcValuesAreRefused) {
+  const FileSpec spec{.width = 300, .height = 40, .quality = 95};
+  const Bytes bytes = encode(spec);
+  const std::vector<uint8_t> index = fine_index(bytes, 1024);
+  const Window window{0, 0, spec.width, spec.height};
+  EXPECT_TRUE(on_device(bytes, index, window));
+  constexpr size_t kFirstInner = 12 + 11 + 1 + 3;
+  for (size_t byte = 0; byte < 6; ++byte) {
+    std::vector<uint8_t> wrong = index;
+    ++wrong[kFirstInner + byte];
+    EXPECT_FALSE(on_device(bytes, wrong, window)) << byte;
   }
 }
 

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "headrace/codecs/image/jpeg/decode/row_index.h"
 #include "headrace/codecs/image/jpeg/device/code.h"
-#include "headrace/codecs/image/jpeg/device/rows.h"
-#include "headrace/codecs/image/jpeg/headers/header.h"
 #include "headrace/codecs/image/jpeg/headers/plane.h"
 
 namespace headrace {
@@ -60,11 +57,13 @@ bool find_codes(const JpegHeader& header, JpegDeviceDraft& draft) {
   return make(0, 0) && make(1, second);
 }
 
-// Returns the row of MCUs after the last that is walked.
-int find_planes(const JpegFrame& frame, JpegDeviceDraft& draft) {
+void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows& rows) {
   DevicePicture& picture = draft.picture;
   const Window window{picture.x, picture.y, picture.width, picture.height};
-  int first_mcu_row = frame.mcus_high, end_mcu_row = 0, first_block = 0;
+  int first_block = 0;
+  rows.first = frame.mcus_high;
+  rows.left = frame.mcus_wide;
+  rows.end = rows.right = 0;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
     const JpegPlane plane = jpeg_plane(frame, component, window);
@@ -83,15 +82,15 @@ int find_planes(const JpegFrame& frame, JpegDeviceDraft& draft) {
     to.v_ratio_shift = shift_of(plane.v_ratio);
     to.stride = to.columns * 8;
     first_block += component.h * component.v;
-    first_mcu_row = std::min(first_mcu_row, to.first_row >> to.v_shift);
-    end_mcu_row = std::max(end_mcu_row, ((to.first_row + to.rows - 1) >> to.v_shift) + 1);
-    picture.mcu_columns =
-        std::max(picture.mcu_columns, ((to.first_column + to.columns - 1) >> to.h_shift) + 1);
+    rows.first = std::min(rows.first, to.first_row >> to.v_shift);
+    rows.end = std::max(rows.end, ((to.first_row + to.rows - 1) >> to.v_shift) + 1);
+    // The CPU begins there: with an index that lies, too, both are to begin with one entry.
+    rows.left = std::min(rows.left, plane.first_column() >> to.h_shift);
+    rows.right = std::max(rows.right, ((to.first_column + to.columns - 1) >> to.h_shift) + 1);
     // Values above 32767 wrap, as in libjpeg.
     std::ranges::copy(component.quantization, draft.quantizations[size_t(c)].begin());
   }
-  picture.first_mcu_row = first_mcu_row;
-  return end_mcu_row;
+  picture.first_mcu_row = rows.first;
 }
 
 }  // namespace
@@ -105,19 +104,14 @@ int64_t JpegDeviceDraft::out_bytes() const {
   return aligned(int64_t{picture.out_plane} * picture.channels);
 }
 
-bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
-                       const Window& window, ColorMode color, JpegDeviceDraft& draft,
-                       std::vector<uint32_t>& streams) {
-  JpegHeader header;
-  JpegRowIndex index;
-  const JpegFrame& frame = header.frame;
-  if (!read_jpeg_header(bytes, header)) return false;
+bool JpegDrafting::begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
+                         const Window& window, ColorMode color, JpegDeviceDraft& draft) {
+  const JpegFrame& frame = header_.frame;
+  if (!read_jpeg_header(bytes, header_)) return false;
   if (!is_inside(window, frame.width, frame.height)) return false;
-  if (!index.parse(row_index, frame.mcus_wide, frame.mcus_high, header.restart_interval,
-                   bytes.size())) {
-    return false;
-  }
-  draft = {};
+  if (!index_.parse(row_index, JpegRowLayout::of(header_), bytes.size())) return false;
+  draft.picture = {};
+  draft.row_jobs.clear();
   DevicePicture& picture = draft.picture;
   picture.x = window.x;
   picture.y = window.y;
@@ -130,23 +124,28 @@ bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> 
   picture.color = device_color(frame.color, color);
   if (int64_t{picture.out_stride} * window.height > INT32_MAX / 4) return false;
   picture.out_plane = picture.out_stride * window.height;
-  if (!find_codes(header, draft)) return false;
-  const int end_mcu_row = find_planes(frame, draft);
-
-  const size_t words_before = streams.size();
-  const JpegDeviceRows rows{.bytes = bytes,
-                            .header = header,
-                            .index = index,
-                            .first = picture.first_mcu_row,
-                            .end = end_mcu_row,
-                            .columns = picture.mcu_columns,
-                            .blocks = picture.blocks};
-  draft.blocks = add_device_rows(rows, draft.row_jobs, streams);
-  if (draft.blocks < 0) {
-    streams.resize(words_before);
-    return false;
-  }
+  if (!find_codes(header_, draft)) return false;
+  rows_.bytes = bytes;
+  rows_.blocks = picture.blocks;
+  find_planes(frame, draft, rows_);
+  if (!are_known(rows_)) return false;
+  const int first = first_walked(rows_);
+  picture.mcu_columns = rows_.right - first;
+  picture.first_block = -int64_t{first} * picture.blocks;
+  draft.blocks = walked_blocks(rows_);
   return true;
+}
+
+bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
+                       const Window& window, ColorMode color, JpegDeviceDraft& draft,
+                       std::vector<uint32_t>& streams) {
+  thread_local JpegDrafting drafting;
+  if (!drafting.begin(bytes, row_index, window, color, draft)) return false;
+  const size_t before = streams.size();
+  streams.resize(before + drafting.most_words());
+  const size_t words = drafting.write(streams.data() + before, draft);
+  streams.resize(before + words);
+  return words > 0;
 }
 
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/device/rows.h"
 #include "headrace/kernels/device_jpeg/device_picture.h"
 
 namespace headrace {
@@ -27,6 +28,35 @@ struct JpegDeviceDraft {
   // Of a component's samples, and of the window's rows.
   int64_t sample_bytes(int component) const;
   int64_t out_bytes() const;
+};
+
+// Makes drafts, one after the other, for one thread: first all but the rows' bytes, then these,
+// where there is room for them.
+class JpegDrafting {
+ public:
+  JpegDrafting() = default;
+  JpegDrafting(const JpegDrafting&) = delete;
+  JpegDrafting& operator=(const JpegDrafting&) = delete;
+
+  // False where the CPU has to decode the picture.
+  // REQUIRES: the row index is one of these bytes, as far as whoever keeps it can tell.
+  bool begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
+             const Window& window, ColorMode color, JpegDeviceDraft& draft);
+  // False where its row index has rows alone.
+  bool is_searched() const { return are_searched(rows_); }
+  // Words and jobs that write() makes, at most.
+  size_t most_words() const { return headrace::most_words(rows_); }
+  size_t most_jobs() const { return headrace::most_jobs(rows_); }
+  // Writes the rows' bytes, without stuffing, and the draft's jobs. Returns the words that the
+  // picture needs of these; 0 where the CPU has to decode it.
+  size_t write(uint32_t* to, JpegDeviceDraft& draft) const {
+    return write_device_rows(rows_, to, draft.row_jobs);
+  }
+
+ private:
+  JpegHeader header_;
+  JpegRowIndex index_;
+  JpegDeviceRows rows_{.bytes = {}, .header = header_, .index = index_};
 };
 
 // Appends the rows' bytes, without stuffing, to `streams`. False where the CPU has to decode the

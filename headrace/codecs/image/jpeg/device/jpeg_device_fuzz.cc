@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer: JPEG files of arbitrary bytes as a device decodes them, with the row index that the
-// CPU finds, and with one that was changed. What the device does not refuse must equal what the CPU
-// shows, and its coefficients libjpeg-turbo's. Nothing may crash, leak or hang.
+// CPU finds, entries after every few bits, rows alone, and with ones that were changed. What the
+// device does not refuse must equal what the CPU shows, and its coefficients libjpeg-turbo's.
+// Nothing may crash, leak or hang.
 #include <algorithm>
 #include <cstdlib>
 
@@ -61,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int channels = channels_of(color, *header);
   const Window whole{0, 0, header->width, header->height};
 
-  std::vector<uint8_t> index = decoder.row_index(bytes);
+  std::vector<uint8_t> index = jpeg_test::fine_index(bytes, 64 << draw.below(4));
   decode(bytes, index, whole, color, channels);
   decode(bytes, index, draw.window(whole.width, whole.height), color, channels);
   const Result<std::vector<CoefficientPlane>> expected = decoder.coefficients(bytes);
@@ -71,7 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!device.refused(0)) compare_coefficients(device, *expected);
   }
 
-  if (index.size() <= 8) return 0;
+  if (index.empty()) return 0;
+  if (draw.below(4) == 0) index = jpeg_test::rows_alone(bytes, index);
+  decode(bytes, index, draw.window(whole.width, whole.height), color, channels);
   for (int n = 1 + draw.below(3); n > 0; --n) {
     uint8_t& byte = index[8 + size_t(draw.below(int(index.size() - 8)))];
     byte = draw.below(2) ? uint8_t(byte + 1 - draw.below(3)) : uint8_t(draw.below(256));

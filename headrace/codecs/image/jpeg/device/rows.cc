@@ -2,144 +2,231 @@
 #include "headrace/codecs/image/jpeg/device/rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "headrace/codecs/image/jpeg/headers/syntax.h"
 
 namespace headrace {
 namespace {
 
-// Words of zeros after the bytes of a job: a walk has three ahead of itself.
+// Words of zeros behind a run's bytes: a walk has three ahead of itself.
 constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
-// Of a picture's stream, so that a walk counts bits in 32, wherever it ends.
+// That unstuff() may write beyond the last byte.
+constexpr size_t kUnstuffRoom = 64;
+// Of a picture, so that its bits are counted in 32 of them.
 constexpr size_t kMostWords = size_t{1} << 25;
-// Bytes that are copied at once: short restart intervals do not clear room for a whole row.
-constexpr size_t kCopied = 16 << 10;
 
-// Appends the bytes up to a marker or the end without their stuffing, and zeros up to a multiple of
-// 16 bytes.
-Unstuffed append_unstuffed(std::span<const uint8_t> in, std::vector<uint32_t>& streams) {
-  constexpr size_t kRoom = 64;  // that unstuff() may write beyond the last byte
-  const size_t word = streams.size();
-  const auto bytes = [&] { return reinterpret_cast<uint8_t*>(streams.data() + word); };
+// Without stuffing: `wanted` bytes or somewhat more, or those up to a marker or the end.
+Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out) {
+  constexpr size_t kLeast = 64;
   Unstuffed all;
-  for (bool more = true; more;) {
-    const size_t count = std::min(kCopied, in.size() - all.read);
-    streams.resize(word + (all.written + count + kRoom + 3) / 4);
-    const Unstuffed copied = unstuff(in.subspan(all.read, count), bytes() + all.written);
+  for (bool more = true; more && all.written < wanted;) {
+    const size_t count = std::min(std::max(wanted - all.written, kLeast), in.size() - all.read);
+    const Unstuffed copied = unstuff(in.subspan(all.read, count), out + all.written);
     all.read += copied.read;
     all.written += copied.written;
     // An 0xFF at a piece's end waits for the byte after it.
     more = copied.read > 0 && copied.read + 1 >= count && all.read < in.size();
   }
-  const size_t words = ((all.written + 3) / 4 + kZeroWords + 3) / 4 * 4;
-  streams.resize(word + words);
-  std::memset(bytes() + all.written, 0, words * 4 - all.written);
   return all;
+}
+
+const JpegRowEntry* next_row(const JpegDeviceRows& rows, int row) {
+  return row + 1 < rows.index.size() ? &rows.index.row(row + 1) : nullptr;
+}
+
+// Note [Which rows a file has]: the last row is walked to its end, whatever the window takes.
+int end_column(const JpegDeviceRows& rows, int row) {
+  return next_row(rows, row) ? rows.right : rows.header.frame.mcus_wide;
+}
+
+// Of bytes that go on to the file's end, which may be followed by anything: those up to a marker
+// that ends the scan.
+size_t scan_bytes(std::span<const uint8_t> bytes) {
+  constexpr size_t kShort = 32 << 10;
+  size_t at = 0;
+  while (bytes.size() - at > kShort) {
+    const void* const found = std::memchr(bytes.data() + at, 0xFF, bytes.size() - at - 1);
+    if (!found) break;
+    at = size_t(static_cast<const uint8_t*>(found) - bytes.data()) + 1;
+    const uint8_t code = bytes[at];
+    if (code != 0 && (code < jpeg_marker::kRst0 || code > jpeg_marker::kRst0 + 7)) return at + 1;
+  }
+  return bytes.size();
+}
+
+// The byte after those that may belong to the row. The byte in which the next row begins may be
+// this row's last, and a stuffed zero follows it.
+size_t end_byte(const JpegDeviceRows& rows, int row) {
+  const JpegRowEntry* const next = next_row(rows, row);
+  if (next) return std::min<size_t>(rows.bytes.size(), size_t{next->byte} + 2);
+  const size_t begin = rows.index.row(row).byte;
+  return begin + scan_bytes(rows.bytes.subspan(begin));
+}
+
+// The entries between which a run is walked that the whole row is.
+struct Entries {
+  std::span<const JpegInnerEntry> all;
+  size_t first = 0, end = 0;  // those with which a stretch begins that is not the run's first
+
+  Entries(const JpegDeviceRows& rows, int row)
+      : all(rows.index.inner(row)), first(rows.index.inner_before(row, rows.left)), end(first) {
+    const auto end_mcu = uint32_t(end_column(rows, row));
+    while (end < all.size() && all[end].mcu < end_mcu) ++end;
+  }
+  // Where the walk begins; null: at the row's begin.
+  const JpegInnerEntry* begin() const { return first > 0 ? &all[first - 1] : nullptr; }
+  // The entry at the window's edge, or the first after it.
+  const JpegInnerEntry* beyond() const { return end < all.size() ? &all[end] : nullptr; }
+};
+
+// Where the row's bytes are unstuffed.
+uint8_t* row_room(size_t bytes) {
+  thread_local std::vector<uint8_t> room;
+  if (room.size() < bytes + kUnstuffRoom) room.resize(bytes + kUnstuffRoom);
+  return room.data();
 }
 
 // One row on its way.
 class DeviceRow {
  public:
-  DeviceRow(const JpegDeviceRows& rows, int row, size_t first_word, std::vector<RowJob>& jobs,
-            std::vector<uint32_t>& streams)
-      : rows_(rows), row_(row), first_word_(first_word), jobs_(jobs), streams_(streams) {}
+  DeviceRow(const JpegDeviceRows& rows, int row, int columns, uint32_t* to,
+            std::vector<RowJob>& jobs)
+      : rows_(rows), row_(row), columns_(columns), to_(to), jobs_(jobs) {}
 
-  // False: for the CPU. `first_block` becomes the block after the row's last.
-  bool add(int64_t& first_block);
+  // False: for the CPU. `word` becomes the one after the row's last.
+  bool add(size_t& word);
 
  private:
-  bool add_run(int column, int count, int64_t first_block);
+  // Where a stretch begins: an entry of the row index, or the first MCU after a marker.
+  using Begin = JpegInnerEntry;
+  // Bytes of the row without stuffing: bit 0 of the first is `first_bit` of the picture's words.
+  struct Run {
+    int64_t first_bit = 0;
+    size_t written = 0;
+    int end = 0;                             // MCU after the run's last
+    const JpegInnerEntry* beyond = nullptr;  // the entry at `end`, or the first after it
+  };
+  bool add_run(const Begin& from, int end, size_t& word);
+  void add_job(const Begin& from, const Run& run, int end, RowJob& job);
+  bool find_end(const Run& run, RowJob& job) const;
   bool cross_restart(int64_t mcu);
-  bool find_end(int64_t end_mcu, size_t written, RowJob& job) const;
   bool ends_in_file() const;
 
-  const JpegRowEntry* next_row() const {
-    return row_ + 1 < rows_.index.size() ? &rows_.index.row(row_ + 1) : nullptr;
-  }
-
   const JpegDeviceRows& rows_;
-  int row_;
-  size_t first_word_;  // of the picture's stream
+  int row_, columns_;
+  uint32_t* to_;
   std::vector<RowJob>& jobs_;
-  std::vector<uint32_t>& streams_;
   size_t at_ = 0, end_ = 0;  // bytes of the file: where a run begins, where the row ends at last
   size_t read_ = 0;          // of the run's
-  uint32_t bit_ = 0;
-  std::array<int16_t, 3> predictor_{};
 };
 
-bool DeviceRow::add(int64_t& first_block) {
+bool DeviceRow::add(size_t& word) {
   const JpegHeader& header = rows_.header;
   const JpegRowEntry& entry = rows_.index.row(row_);
   if (entry.byte < header.scan) return false;
   at_ = entry.byte;
-  bit_ = entry.bit;
-  predictor_ = entry.predictor;
-  // The byte in which the next row begins may be this row's last, and a stuffed zero follows it.
-  end_ = next_row() ? std::min<size_t>(rows_.bytes.size(), size_t{next_row()->byte} + 2)
-                    : rows_.bytes.size();
-  // Note [Which rows a file has]: the last row is walked to its end, whatever the window takes.
-  const int wide = header.frame.mcus_wide, interval = header.restart_interval;
-  const int wanted = next_row() ? rows_.columns : wide;
-  const int64_t first_mcu = int64_t{row_} * wide;
-  for (int column = 0; column < wanted;) {
-    int count = wanted - column;
+  end_ = end_byte(rows_, row_);
+  Begin from{.mcu = 0, .bit = entry.bit, .predictor = entry.predictor};
+  const int end = end_column(rows_, row_), interval = header.restart_interval;
+  const int64_t first_mcu = int64_t{row_} * header.frame.mcus_wide;
+  for (int column = 0; column < end;) {
+    int run_end = end;
     if (interval) {
-      count = std::min<int>(count, interval - static_cast<int>((first_mcu + column) % interval));
+      const int left = interval - static_cast<int>((first_mcu + column) % interval);
+      run_end = std::min(end, column + left);
     }
-    if (!add_run(column, count, first_block + int64_t{column} * rows_.blocks)) return false;
-    column += count;
-    if (column < wanted && !cross_restart(first_mcu + column)) return false;
+    if (!add_run(from, run_end, word)) return false;
+    column = run_end;
+    if (column < end && !cross_restart(first_mcu + column)) return false;
+    from = {.mcu = uint32_t(column)};
   }
-  first_block += int64_t{wanted} * rows_.blocks;
   return ends_in_file();
 }
 
-bool DeviceRow::add_run(int column, int count, int64_t first_block) {
+// A row has inner entries only where it is one run.
+bool DeviceRow::add_run(const Begin& from, int end, size_t& word) {
   if (at_ >= end_) return false;
-  const size_t word = streams_.size() - first_word_;
-  const Unstuffed copied = append_unstuffed(rows_.bytes.subspan(at_, end_ - at_), streams_);
-  if (copied.written == 0) return false;
+  const Entries entries(rows_, row_);
+  const Begin first = entries.begin() ? *entries.begin() : from;
+  Run run{.end = end, .beyond = entries.beyond()};
+  const size_t needed = run.beyond ? (run.beyond->bit + 7) / 8 : SIZE_MAX;
+  uint8_t* const bytes = row_room(end_ - at_);
+  // Of the window's last row all, for ends_in_file().
+  const Unstuffed copied = unstuff_some(rows_.bytes.subspan(at_, end_ - at_),
+                                        row_ + 1 < rows_.end ? needed : SIZE_MAX, bytes);
   read_ = copied.read;
+  run.written = std::min(copied.written, needed);
+  const size_t skipped = first.bit / 32 * sizeof(uint32_t);
+  if (run.written <= skipped || (run.beyond && copied.written < needed)) return false;
+  const size_t kept = run.written - skipped, words = (kept + 3) / 4 + kZeroWords;
+  auto* const to = reinterpret_cast<uint8_t*>(to_ + word);
+  std::memcpy(to, bytes + skipped, kept);
+  std::memset(to + kept, 0, words * 4 - kept);
+  run.first_bit = int64_t(word) * 32 - int64_t(skipped) * 8;
+  word += words;
 
+  const Begin* at = &first;
+  for (size_t i = entries.first; i < entries.end; ++i) {
+    const Begin& next = entries.all[i];
+    RowJob job{};
+    add_job(*at, run, static_cast<int>(next.mcu), job);
+    job.end = uint32_t(run.first_bit + next.bit);
+    std::ranges::copy(next.predictor, job.end_predictor);
+    jobs_.push_back(job);
+    at = &next;
+  }
   RowJob job{};
-  if (streams_.size() - first_word_ > kMostWords) return false;
-  job.begin = uint32_t(word * 32 + bit_);
-  job.mcus = uint16_t(count);
-  std::ranges::copy(predictor_, job.predictor);
-  job.first_block = uint32_t(first_block);
-  const int64_t end_mcu = int64_t{row_} * rows_.header.frame.mcus_wide + column + count;
-  if (!find_end(end_mcu, copied.written, job)) return false;
+  add_job(*at, run, end, job);
+  if (!find_end(run, job)) return false;
   jobs_.push_back(job);
   return true;
 }
 
-// At which bit its walk has to end.
-bool DeviceRow::find_end(int64_t end_mcu, size_t written, RowJob& job) const {
+void DeviceRow::add_job(const Begin& from, const Run& run, int end, RowJob& job) {
+  job.begin = uint32_t(run.first_bit + from.bit);
+  job.mcus = uint16_t(end - static_cast<int>(from.mcu));
+  std::ranges::copy(from.predictor, job.predictor);
+  job.first_block =
+      uint32_t(((row_ - rows_.first) * columns_ + static_cast<int>(from.mcu)) * rows_.blocks);
+}
+
+// At which bit the run's last walk has to end, and with which DC values.
+bool DeviceRow::find_end(const Run& run, RowJob& job) const {
   const JpegFrame& frame = rows_.header.frame;
   const int interval = rows_.header.restart_interval;
-  const uint32_t first = job.begin / 32 * 32;
-  job.end = first + uint32_t(written * 8);
+  const int64_t end_mcu = int64_t{row_} * frame.mcus_wide + run.end;
+  if (run.beyond) {
+    job.end = uint32_t(run.first_bit + run.beyond->bit);
+    const bool exact = static_cast<int>(run.beyond->mcu) == run.end;
+    if (exact) std::ranges::copy(run.beyond->predictor, job.end_predictor);
+    job.slack = exact ? 0 : job.end - job.begin;
+    return true;
+  }
+  job.end = uint32_t(run.first_bit + int64_t(run.written) * 8);
+  if (job.end <= job.begin) return false;
   job.slack = job.end - job.begin;
   if (end_mcu == int64_t{frame.mcus_wide} * frame.mcus_high) return true;
   if (interval && end_mcu % interval == 0) {  // before a marker: up to seven bits of padding
-    job.slack = 7;
+    job.slack = std::min(job.slack, 7u);
     return true;
   }
-  if (end_mcu % frame.mcus_wide || !next_row()) return true;
+  const JpegRowEntry* const next = next_row(rows_, row_);
+  if (end_mcu % frame.mcus_wide || !next) return true;
   // Where the next row begins. How many of the bytes from there on were written: two, but for a
   // stuffed zero, or the first half of what may be a marker.
-  const size_t next = next_row()->byte;
-  if (next < at_ || next >= end_ || at_ + read_ < next) return false;
-  const size_t behind = at_ + read_ - next;
-  const bool stuffed = behind == 2 && rows_.bytes[next] == 0xFF;
+  if (next->byte < at_ || next->byte >= end_ || at_ + read_ < next->byte) return false;
+  const size_t behind = at_ + read_ - next->byte;
+  const bool stuffed = behind == 2 && rows_.bytes[next->byte] == 0xFF;
   const size_t from_next = behind - (stuffed ? 1 : 0);
-  if (from_next > written) return false;
-  const uint64_t bit = first + (written - from_next) * 8 + next_row()->bit;
-  if (bit < job.begin || bit > job.end) return false;
+  if (from_next > run.written) return false;
+  const int64_t bit = run.first_bit + int64_t(run.written - from_next) * 8 + next->bit;
+  if (bit <= job.begin || bit > job.end) return false;
   job.end = uint32_t(bit);
   job.slack = 0;
+  std::ranges::copy(next->predictor, job.end_predictor);
   return true;
 }
 
@@ -152,8 +239,6 @@ bool DeviceRow::cross_restart(int64_t mcu) {
     return false;
   }
   at_ = marker + 2;
-  bit_ = 0;
-  predictor_ = {};
   return true;
 }
 
@@ -164,27 +249,90 @@ bool DeviceRow::ends_in_file() const {
   return bytes.size() - end >= 2 && !(bytes[end] == 0xFF && bytes[end + 1] == 0xFF);
 }
 
+// Runs of a row, at most: one, or those between markers.
+size_t most_runs(const JpegDeviceRows& rows) {
+  const int interval = rows.header.restart_interval;
+  return interval ? size_t(rows.header.frame.mcus_wide / interval) + 2 : 1;
+}
+
+// The longest first, as far as bits tell: neighbours in a warp end at about the same time.
+void sort_jobs(std::vector<RowJob>& jobs, size_t first) {
+  constexpr int kBits = 8, kLengths = 256;
+  const auto number_of = [](const RowJob& job) {
+    return size_t(kLengths - 1 - std::min<uint32_t>((job.end - job.begin) >> kBits, kLengths - 1));
+  };
+  std::array<uint32_t, kLengths> begin{};
+  for (size_t i = first; i < jobs.size(); ++i) ++begin[number_of(jobs[i])];
+  uint32_t before = 0;
+  for (uint32_t& count : begin) before += std::exchange(count, before);
+  thread_local std::vector<RowJob> unsorted;
+  unsorted.assign(jobs.begin() + ptrdiff_t(first), jobs.end());
+  for (const RowJob& job : unsorted) jobs[first + begin[number_of(job)]++] = job;
+}
+
 }  // namespace
 
-int64_t add_device_rows(const JpegDeviceRows& rows, std::vector<RowJob>& jobs,
-                        std::vector<uint32_t>& streams) {
+bool are_known(const JpegDeviceRows& rows) {
   const int64_t together = rows.header.rows_at_once;
-  if (rows.end > rows.index.size()) return -1;
+  if (rows.end > rows.index.size()) return false;
   // Rows that libjpeg reads as one are there together.
-  if (together > 1 && (rows.end + together - 1) / together * together > rows.index.size() - 1) {
-    return -1;
-  }
-  int64_t blocks = 0;
-  const size_t first_job = jobs.size(), first_word = streams.size();
+  return together == 1 || (rows.end + together - 1) / together * together <= rows.index.size() - 1;
+}
+
+bool are_searched(const JpegDeviceRows& rows) {
   for (int row = rows.first; row < rows.end; ++row) {
-    if (!DeviceRow(rows, row, first_word, jobs, streams).add(blocks)) return -1;
+    if (!rows.index.row(row).searched) return false;
   }
-  // Neighbours in a warp end at about the same time.
-  std::stable_sort(
-      jobs.begin() + ptrdiff_t(first_job), jobs.end(), [](const RowJob& a, const RowJob& b) {
-        return (a.end - a.begin) * uint64_t{a.mcus} > (b.end - b.begin) * uint64_t{b.mcus};
-      });
-  return blocks;
+  return true;
+}
+
+int first_walked(const JpegDeviceRows& rows) {
+  int first = rows.left;
+  for (int row = rows.first; row < rows.end; ++row) {
+    const JpegInnerEntry* const begin = Entries(rows, row).begin();
+    if (!begin) return 0;
+    first = std::min(first, static_cast<int>(begin->mcu));
+  }
+  return first;
+}
+
+int64_t walked_blocks(const JpegDeviceRows& rows) {
+  const int first = first_walked(rows), columns = rows.right - first;
+  const int64_t before_last = int64_t{rows.end - rows.first - 1} * columns;
+  return (before_last + end_column(rows, rows.end - 1) - first) * rows.blocks;
+}
+
+size_t most_words(const JpegDeviceRows& rows) {
+  size_t words = 0;
+  for (int row = rows.first; row < rows.end; ++row) {
+    const Entries entries(rows, row);
+    const size_t skipped = entries.begin() ? entries.begin()->bit / 32 * 4 : 0;
+    const size_t bytes = entries.beyond() ? (entries.beyond()->bit + 7) / 8
+                                          : end_byte(rows, row) - rows.index.row(row).byte;
+    words += (std::max(bytes, skipped) - skipped) / 4 + most_runs(rows) * (1 + kZeroWords);
+  }
+  return words;
+}
+
+size_t most_jobs(const JpegDeviceRows& rows) {
+  size_t jobs = 0;
+  for (int row = rows.first; row < rows.end; ++row) {
+    const Entries entries(rows, row);
+    jobs += most_runs(rows) + entries.end - entries.first;
+  }
+  return jobs;
+}
+
+size_t write_device_rows(const JpegDeviceRows& rows, uint32_t* to, std::vector<RowJob>& jobs) {
+  const int columns = rows.right - first_walked(rows);
+  const size_t first_job = jobs.size();
+  if (most_words(rows) > kMostWords) return 0;
+  size_t word = 0;
+  for (int row = rows.first; row < rows.end; ++row) {
+    if (!DeviceRow(rows, row, columns, to, jobs).add(word)) return 0;
+  }
+  sort_jobs(jobs, first_job);
+  return word;
 }
 
 }  // namespace headrace

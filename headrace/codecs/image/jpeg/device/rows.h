@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of MCUs that a window takes, as a device walks them: a job for each, or for each restart
-// interval of one, and their bytes without stuffing. Any thread may call it.
+// The rows of MCUs that a window takes, as a device walks them: a job for each stretch between two
+// entries of the row index or two restart markers, and their bytes without stuffing. Stretches that
+// end left of the window are left out. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,27 @@ struct JpegDeviceRows {
   std::span<const uint8_t> bytes;
   const JpegHeader& header;
   const JpegRowIndex& index;
-  int first = 0, end = 0;  // rows of MCUs
-  int columns = 0;         // MCUs of each, up to the window's right edge
-  int blocks = 0;          // of an MCU
+  int first = 0, end = 0;   // rows of MCUs
+  int left = 0, right = 0;  // MCUs of each that the window needs: the first, and the one after
+  int blocks = 0;           // of an MCU
 };
 
-// Appends the words of the picture's stream, and jobs. Returns how many blocks the picture has; -1
-// where the CPU has to decode it (some may have been appended then): a row is not known, the bytes
+// Whether the index knows the rows. REQUIRED by the functions below.
+bool are_known(const JpegDeviceRows& rows);
+// The column of MCUs with which the walk begins, at most `left`.
+int first_walked(const JpegDeviceRows& rows);
+// Blocks of what is walked: a row of MCUs after the other, each from the first column to `right`.
+int64_t walked_blocks(const JpegDeviceRows& rows);
+// Whether all of them were searched for entries inside of rows.
+bool are_searched(const JpegDeviceRows& rows);
+// Words and jobs that write_device_rows() makes, at most; of words, hardly more than it does.
+size_t most_words(const JpegDeviceRows& rows);
+size_t most_jobs(const JpegDeviceRows& rows);
+
+// Writes the bytes of the rows and appends jobs, the longest first, whose words and blocks are
+// numbered as if the first walked column were 0. Returns the words; 0 where the CPU has to decode
+// the picture (some jobs may have been appended then): an entry is not of these bytes, the bytes
 // end, or a marker is not the one that belongs there.
-int64_t add_device_rows(const JpegDeviceRows& rows, std::vector<RowJob>& jobs,
-                        std::vector<uint32_t>& streams);
+size_t write_device_rows(const JpegDeviceRows& rows, uint32_t* to, std::vector<RowJob>& jobs);
 
 }  // namespace headrace

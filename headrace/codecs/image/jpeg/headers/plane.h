@@ -17,6 +17,8 @@ struct JpegPlane {
   int left = 0, right = 0;       // first and last column, first and last row that are needed
   int top = 0, bottom = 0;
 
+  // The first column of blocks that is decoded: they are transformed four at a time.
+  int first_column() const { return left / 8 / 4 * 4; }
   bool looks_aside() const {
     return upsampling == Upsampling::kH2V1 || upsampling == Upsampling::kH2V2;
   }

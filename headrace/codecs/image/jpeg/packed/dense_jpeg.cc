@@ -29,13 +29,11 @@ using Bytes = std::span<const uint8_t>;
 
 // docs/dense-jpeg.md
 constexpr std::array<uint8_t, 4> kDenseMagic = {0x8A, 'H', 'R', 'J'};
-constexpr uint8_t kDenseVersion = 1;
-constexpr uint8_t kRemade = 1, kCompressed = 2;  // flags; above them the orientation
+constexpr uint8_t kFirstVersion = 1, kDenseVersion = 2;  // the row index of the second has its own
+constexpr uint8_t kRemade = 1, kCompressed = 2;          // flags; above them the orientation
 constexpr int kOrientationShift = 4;
 constexpr size_t kFixedBytes = 6;
 
-// Below this, decoding a whole picture takes less time than its index saves.
-constexpr size_t kLeastIndexed = 8 << 10;
 constexpr int kZstdLevel = 9;
 // What a compressed remainder may grow by: lengths are checked before memory is allocated.
 constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
@@ -80,9 +78,9 @@ std::optional<Bytes> take_bytes(Bytes& in, std::optional<size_t> size) {
 Result<DenseParts> parse(Bytes bytes) {
   if (!is_dense_jpeg(bytes) || bytes.size() < kFixedBytes)
     return damaged("its signature is cut off");
-  if (bytes[4] != kDenseVersion) {
+  if (bytes[4] < kFirstVersion || bytes[4] > kDenseVersion) {
     return damaged("it has version " + std::to_string(bytes[4]) + ", this program knows " +
-                   std::to_string(kDenseVersion));
+                   std::to_string(kFirstVersion) + " to " + std::to_string(kDenseVersion));
   }
   DenseParts parts;
   parts.flags = bytes[5];
@@ -141,9 +139,8 @@ Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
 
 std::unique_ptr<ImageDecoder> jpeg_decoder() { return Registry<CodecRecord>::find("jpeg")->make(); }
 
-// The row index of a JPEG, where it is worth its bytes.
+// The row index of a JPEG; small ones have it, too, or a device could not decode them.
 std::vector<uint8_t> row_index_of(Bytes jpeg) {
-  if (jpeg.size() < kLeastIndexed) return {};
   Buffer padded(jpeg.size());
   std::memcpy(padded.data(), jpeg.data(), jpeg.size());
   thread_local const std::unique_ptr<ImageDecoder> decoder = jpeg_decoder();
@@ -221,6 +218,13 @@ class DenseJpegDecoder final : public ImageDecoder {
   }
 
   int lanes() const override { return jpeg_->lanes(); }
+
+  // For packs whose own has rows alone, or none.
+  Result<std::vector<uint8_t>> row_index(Bytes bytes) override {
+    const Result<DenseParts> parts = parse(bytes);
+    if (!parts) return Error(parts.error());
+    return jpeg_->row_index(parts->jpeg);
+  }
 
   Result<std::vector<CoefficientPlane>> coefficients(Bytes bytes) override {
     const Result<DenseParts> parts = parse(bytes);
