@@ -31,21 +31,23 @@ enum class HuffmanUse : uint8_t { kDC, kAC };
 // 15.
 bool is_usable(const HuffmanSpec& spec, HuffmanUse use);
 
-// Lookup tables for one spec. Large (some 10 KB): made once a picture, kept between pictures.
+// Lookup tables for one spec. Large (some 10 KB): kept between pictures, and shared by those of a
+// thread that have the same spec, as most files of one encoder have. So pictures that are walked
+// side by side find their tables in the first-level cache.
 class HuffmanTable {
  public:
   HuffmanTable();
   ~HuffmanTable();
   HuffmanTable(HuffmanTable&&) noexcept;
   HuffmanTable& operator=(HuffmanTable&&) noexcept;
-  // False for a spec that is not usable. Building the one that was built last costs nothing.
+  // False for a spec that is not usable. Building one that this thread built of late costs little.
   bool build(const HuffmanSpec& spec, HuffmanUse use);
 
   struct Tables;
   const Tables& tables() const { return *tables_; }
 
  private:
-  std::unique_ptr<Tables> tables_;
+  std::shared_ptr<const Tables> tables_;  // shared: see above
 };
 
 // The blocks of one MCU in their order: which component each belongs to.

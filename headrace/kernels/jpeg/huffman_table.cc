@@ -2,6 +2,8 @@
 #ifndef HEADRACE_LEVEL
 
 #include <algorithm>
+#include <array>
+#include <memory>
 
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_tables.h"
@@ -94,21 +96,37 @@ HuffmanTable::HuffmanTable(HuffmanTable&&) noexcept = default;
 HuffmanTable& HuffmanTable::operator=(HuffmanTable&&) noexcept = default;
 
 bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
-  if (tables_ && tables_->use == use && tables_->spec == spec) return true;
+  const SimdLevel level = simd_level();  // tests compare them
+  const auto is_wanted = [&](const Tables& tables) {
+    return tables.use == use && tables.level == level && tables.spec == spec;
+  };
+  if (tables_ && is_wanted(*tables_)) return true;
   if (!is_usable(spec, use)) return false;
-  if (!tables_) tables_ = std::make_unique_for_overwrite<Tables>();
-  tables_->spec = spec;
-  tables_->use = use;
-  set_search(*tables_);
+  // Those that this thread made last, as long as a table has them.
+  thread_local std::array<std::weak_ptr<const Tables>, 8> recent;
+  thread_local size_t made = 0;
+  for (const auto& known : recent) {
+    std::shared_ptr<const Tables> tables = known.lock();
+    if (!tables || !is_wanted(*tables)) continue;
+    tables_ = std::move(tables);
+    return true;
+  }
+  const auto tables = std::make_shared_for_overwrite<Tables>();
+  tables->spec = spec;
+  tables->use = use;
+  tables->level = level;
+  set_search(*tables);
   if (use == HuffmanUse::kDC) {
-    tables_->keep(~HuffmanCursor::kBlock);
-    set_singles(spec, use, kDcBits, tables_->entries());
+    tables->keep(~HuffmanCursor::kBlock);
+    set_singles(spec, use, kDcBits, tables->entries());
   } else {
-    tables_->keep(~uint64_t{0});
+    tables->keep(~uint64_t{0});
     std::array<uint32_t, kAcSize> singles;
     set_singles(spec, use, kAcBits, singles.data());
-    HEADRACE_BY_LEVEL(pairs)(singles.data(), tables_->entries());
+    HEADRACE_BY_LEVEL(pairs)(singles.data(), tables->entries());
   }
+  tables_ = tables;
+  recent[made++ % recent.size()] = tables;
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman.h"
 #include "headrace/kernels/jpeg/huffman_entry.h"
 
@@ -43,6 +44,7 @@ struct HuffmanTable::Tables {
   std::array<uint32_t, 17> limit;
   std::array<int, 17> offset;
   HuffmanUse use;
+  SimdLevel level;  // at which it was made
   bool end_of_run = false;
   HuffmanSpec spec;
 

@@ -310,14 +310,32 @@ TEST(HuffmanTable, ATableCanBeBuiltAgainAndKeepsWhatItHadWhenRefused) {
   Stream stream = Stream::with_tables(random, false);
   HuffmanTable table;
   EXPECT_TRUE(table.build(stream.ac[0], HuffmanUse::kAC));
-  const HuffmanTable::Tables* const tables = &table.tables();
   EXPECT_TRUE(table.build(stream.dc[0], HuffmanUse::kDC));
   EXPECT_TRUE(table.build(stream.ac[1], HuffmanUse::kAC));
+  const HuffmanTable::Tables* const tables = &table.tables();
   HuffmanSpec full;
   full.counts[0] = 2;
   EXPECT_FALSE(table.build(full, HuffmanUse::kAC));
+  EXPECT_EQ(&table.tables(), tables);
   EXPECT_TRUE(table.build(stream.ac[1], HuffmanUse::kAC));
   EXPECT_EQ(&table.tables(), tables);
+}
+
+TEST(HuffmanTable, TablesOfOneSpecAreSharedAndOutliveTheFirst) {
+  Random random(6);
+  Stream stream = Stream::with_tables(random, false);
+  auto first = std::make_unique<HuffmanTable>();
+  HuffmanTable second, other;
+  EXPECT_TRUE(first->build(stream.ac[0], HuffmanUse::kAC));
+  EXPECT_TRUE(second.build(stream.ac[0], HuffmanUse::kAC));
+  EXPECT_TRUE(other.build(stream.ac[1], HuffmanUse::kAC));
+  EXPECT_EQ(&second.tables(), &first->tables());
+  EXPECT_NE(&other.tables(), &first->tables());
+  EXPECT_TRUE(first->build(stream.dc[0], HuffmanUse::kDC));
+  first.reset();
+  HuffmanTable third;
+  EXPECT_TRUE(third.build(stream.ac[0], HuffmanUse::kAC));
+  EXPECT_EQ(&third.tables(), &second.tables());
 }
 
 }  // namespace
