@@ -60,13 +60,6 @@ std::shared_ptr<void> put(Device& device, Stream& stream, const std::vector<T>& 
   return memory;
 }
 
-template <class Decoder>
-std::vector<uint8_t> index_by(Decoder& decoder, std::span<const uint8_t> bytes, int spacing) {
-  if constexpr (requires { decoder.row_index(bytes, spacing); })
-    return decoder.row_index(bytes, spacing);
-  return decoder.row_index(bytes);
-}
-
 // JPEG files, with indexes of their rows by the bits between two entries.
 class Files {
  public:
@@ -83,7 +76,7 @@ class Files {
     if (index.empty()) {
       Buffer padded(files_[i].size());
       std::memcpy(padded.data(), files_[i].data(), files_[i].size());
-      index = index_by(decoder_, padded.bytes(), spacing);
+      index = decoder_.row_index(padded.bytes(), spacing);
     }
     return index;
   }
