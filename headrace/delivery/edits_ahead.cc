@@ -77,7 +77,7 @@ void EditsAhead::begin(const EditedRows& rows) {
 bool EditsAhead::open(const EditedRows& rows) {
   MutexLock lock(mutex_);
   if (job_ && job_->rows.same_as(rows)) return false;
-  if (job_) job_->claimed = job_->count;  // nobody wants it any more
+  if (job_) job_->claimed = job_->count;  // another is wanted
   while (active_ > 0) progress_.wait(mutex_);
   const size_t outputs = steps_->outputs().size();
   const auto count = rows.count();

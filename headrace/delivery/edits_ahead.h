@@ -5,7 +5,7 @@
 //                              ├─ 64 rows at a time, each thread with steps of its own ──> edits
 //   the process's workers ─────┘
 //
-// A row's edit depends on its position alone, so it is the same whoever works it out. Used by one
+// A row's edit depends on its position alone, so it is the same on any thread. Used by one
 // thread.
 #pragma once
 
@@ -81,7 +81,7 @@ class EditsAhead final : private PoolClient {
   Condition progress_;
   std::unique_ptr<Job> job_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<DeviceSteps>> idle_ GUARDED_BY(mutex_);  // a thread's each
-  int active_ GUARDED_BY(mutex_) = 0;                                  // pieces in somebody's hands
+  int active_ GUARDED_BY(mutex_) = 0;                                  // pieces that are being made
 };
 
 }  // namespace headrace

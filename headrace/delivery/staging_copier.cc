@@ -68,7 +68,7 @@ void StagingCopier::ask_for_help(size_t pieces) {
 
 bool StagingCopier::work(Renderer&) { return stage_one(); }
 
-// False where all pieces are in somebody's hands.
+// False where all pieces were taken.
 bool StagingCopier::stage_one() {
   uint8_t* to;
   const uint8_t* from;

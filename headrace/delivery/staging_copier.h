@@ -32,7 +32,7 @@ class StagingCopier final : private PoolClient {
   StagingCopier& operator=(const StagingCopier&) = delete;
 
   // Returns when `from` is read to its end and all copies out of `staged` are queued. Throws what
-  // the stream throws; then nobody reads or writes these ranges any more, but for what was queued.
+  // the stream throws; by then no thread reads or writes these ranges, but for what was queued.
   void copy(void* to, uint8_t* staged, const void* from, size_t bytes, Stream& stream)
       EXCLUDES_LOCK(mutex_);
 
@@ -57,7 +57,7 @@ class StagingCopier final : private PoolClient {
   size_t bytes_ GUARDED_BY(mutex_) = 0;
   size_t claimed_ GUARDED_BY(mutex_) = 0, front_ GUARDED_BY(mutex_) = 0;  // pieces
   std::vector<bool> is_staged_ GUARDED_BY(mutex_);                        // by piece
-  int active_ GUARDED_BY(mutex_) = 0;  // pieces that somebody writes
+  int active_ GUARDED_BY(mutex_) = 0;  // pieces that are being written
 };
 
 }  // namespace headrace

@@ -56,7 +56,7 @@ TEST(StagingCopier, LargeTensorsLeaveInPieces) {
   EXPECT_EQ(device.timeline().size(), 3u);
 }
 
-TEST(StagingCopier, WhereTheDeviceFailsNobodyUsesTheMemoryAnyMore) {
+TEST(StagingCopier, WhereTheDeviceFailsTheMemoryIsNotUsedAnyMore) {
   const size_t bytes = 4 * StagingCopier::kPieceBytes;
   StagingCopier copier(3);
   for (int64_t n = 1; n <= 2; ++n) {
@@ -71,7 +71,7 @@ TEST(StagingCopier, WhereTheDeviceFailsNobodyUsesTheMemoryAnyMore) {
           stream->synchronize();
         },
         Exception);
-    source = nullptr;  // sanitizers see who still reads or writes
+    source = nullptr;  // sanitizers see a thread that still reads or writes
     staged = nullptr;
   }
 }

@@ -16,6 +16,7 @@ import headrace as hr
 
 torch = pytest.importorskip("torch")
 from contract import ROOT, NamedBatches  # noqa: E402
+from headrace.frameworks import torch as ours  # noqa: E402
 from headrace.frameworks.torch import make_hand_over  # noqa: E402
 from ranks import HERE, TORCHRUN, check_all  # noqa: E402
 
@@ -51,6 +52,27 @@ def test_the_example_runs_under_torchrun(name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("epoch 2: loss") == 2
+
+
+def test_a_batch_on_a_device_is_taken_by_the_stream_that_is_current(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Asked each time; DLPack calls the default stream, whose handle is 0, 1."""
+    current, taken = [0], []
+
+    class OnDevice:
+        is_on_host = False
+
+        def __dlpack__(self, *, stream: int) -> Any:
+            taken.append(stream)
+            return np.arange(3).__dlpack__()
+
+    monkeypatch.setattr(ours, "_resolved", lambda *_: torch.device("cuda", 1))
+    monkeypatch.setattr(ours, "_streams", lambda _: lambda index: current[0] * index)
+    hand_over = make_hand_over("cuda:1")
+    for current[0] in (0, 77, 0, 12):
+        assert hand_over(OnDevice()).tolist() == [0, 1, 2]
+    assert taken == [1, 77, 1, 12]
 
 
 def test_it_is_no_dataloader() -> None:
