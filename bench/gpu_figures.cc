@@ -142,7 +142,7 @@ void time_walks(Device& device, Files& files) {
     Flight flight(device, files, {.samples = batch_size(), .spacing = spacing});
     const int64_t chain = flight.longest_chain();
     flight.make_samples();
-    const std::string index = ", index of " + name_of(spacing);
+    const std::string index = ", " + name_of(spacing);
     for_each_kernel(flight.sizes(), flight.memory(), [&]<class Kernel>(const Kernel& kernel) {
       constexpr bool walks = std::is_same_v<Kernel, WalkRows>, sums = std::is_same_v<Kernel, SumDc>;
       if constexpr (!walks && !sums) return;
@@ -151,8 +151,9 @@ void time_walks(Device& device, Files& files) {
       Line::figure(((walks ? "walk" : "DC sums") + index).c_str(), taken * 1e3, predicted * 1e3,
                    "ms a batch of 256");
       if (!walks) return;
-      Line::figure("  longest stretch", double(chain), 0, "symbols");
-      Line::figure("  a symbol of it", taken / double(chain) * 1e9, kSymbol * 1e9, "ns");
+      Line::figure(("its longest stretch" + index).c_str(), double(chain), 0, "symbols");
+      Line::figure(("a symbol of it" + index).c_str(), taken / double(chain) * 1e9, kSymbol * 1e9,
+                   "ns");
     });
   }
 }
@@ -203,11 +204,11 @@ void time_in_flight(Device& device, Files& files) {
       flights.push_back(std::make_unique<Flight>(
           device, files, FlightSpec{.samples = batch_size(), .seed = 10 + i, .spacing = spacing}));
     }
-    std::printf("finished samples, batches of 256, index of %s\n", name_of(spacing).c_str());
     for (const size_t n : {1, 2, 3, 4, 6}) {
       const auto some = std::span(flights).first(n);
-      Line::figure(("  " + std::to_string(n) + " in flight").c_str(), rate(some),
-                   256 * double(n) / predicted_seconds(*some[0], double(n)), "samples/s");
+      Line::figure(("finished, " + std::to_string(n) + " in flight, " + name_of(spacing)).c_str(),
+                   rate(some), 256 * double(n) / predicted_seconds(*some[0], double(n)),
+                   "samples/s");
     }
   }
 }
@@ -215,7 +216,6 @@ void time_in_flight(Device& device, Files& files) {
 void time_parts(Device& device, Files& files) {
   const int batch = 4 * batch_size();
   for (const int spacing : {kRowsAlone, kUsual}) {
-    std::printf("finished samples, a batch of %d, index of %s\n", batch, name_of(spacing).c_str());
     for (const int parts : {1, 4, 8}) {
       std::vector<std::unique_ptr<Flight>> flights;
       for (int i = 0; i < parts; ++i) {
@@ -228,8 +228,9 @@ void time_parts(Device& device, Files& files) {
       // In one part, nothing is computed while it crosses.
       const double more = parts == 1 ? 3 * kUpload : 0;
       const double predicted = 1024 / (predicted_seconds(*flights[0], 4) + more);
-      Line::figure(parts == 1 ? "  in one part"
-                              : ("  in " + std::to_string(parts) + " parts together").c_str(),
+      Line::figure(("finished, 1,024 in " + std::to_string(parts) +
+                    (parts == 1 ? " part, " : " parts, ") + name_of(spacing))
+                       .c_str(),
                    rate(flights), predicted, "samples/s");
     }
   }
