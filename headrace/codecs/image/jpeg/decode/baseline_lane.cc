@@ -7,6 +7,9 @@
 namespace headrace {
 namespace {
 
+// MCUs of which an entry may come late (mcus_to_note()).
+constexpr int kMostUnnoted = 4;
+
 // How many of the bytes are 0xFF; std::count() takes them one by one.
 size_t count_ones(const uint8_t* data, size_t count) {
   using Vector __attribute__((vector_size(16))) = uint8_t;
@@ -283,13 +286,13 @@ void JpegBaselineDecoder::Lane::count_mcu_bits(uint64_t bit, int column) {
 }
 
 // The next stop inside of a row: somewhat before the next entry is due, as far as MCUs of late
-// tell.
+// tell, and soon, since detail may begin at any of them.
 int JpegBaselineDecoder::Lane::mcus_to_note(int column) const {
   const uint64_t since = bits_.bit() - inner_bit_;
   const auto spacing = uint64_t(index_.spacing());
   const uint64_t left = spacing - std::min(since, spacing);
-  const uint64_t most = uint64_t(JpegRowIndex::kMostMcus - (column - inner_mcu_));
-  return static_cast<int>(std::clamp<uint64_t>(left * 3 / (4 * mcu_bits_), 1, most));
+  const int most = std::min(JpegRowIndex::kMostMcus - (column - inner_mcu_), kMostUnnoted);
+  return static_cast<int>(std::clamp<uint64_t>(left * 3 / (4 * mcu_bits_), 1, uint64_t(most)));
 }
 
 void JpegBaselineDecoder::Lane::note_inner() {

@@ -171,6 +171,23 @@ TEST(JpegDeviceBatch, PicturesOfABatchAreThoseThatAreDecodedAlone) {
   }
 }
 
+// A flat sky, then leaves: a batch waits for its longest stretch.
+TEST(JpegDeviceBatch, StretchesStayShortWhereDetailBegins) {
+  const FileSpec spec{.width = 1600, .height = 16, .quality = 95};
+  const Bytes bytes = encode(spec, [](int x, int y, int c) {
+    const auto noise = uint32_t(x * 7919 + y * 104729 + c * 1299709) * 2654435761u;
+    return uint8_t(x < 1000 ? 128 : noise >> 24);
+  });
+  DeviceBatch batch;
+  ASSERT_TRUE(batch.add(bytes, fine_index(bytes, JpegRowIndex::kSpacing), whole(spec)));
+  uint32_t longest = 0;
+  for (const RowJob& job : batch.batch().row_jobs()) {
+    longest = std::max(longest, job.end - job.begin);
+  }
+  EXPECT_GT(longest, uint32_t{JpegRowIndex::kSpacing});
+  EXPECT_LT(longest, uint32_t{3 * JpegRowIndex::kSpacing});
+}
+
 TEST(JpegDeviceBatch, WhatIsNotPlainIsForTheCpu) {
   const FileSpec plain{.width = 40, .height = 40};
   FileSpec progressive = plain, arithmetic = plain, scans = plain;
