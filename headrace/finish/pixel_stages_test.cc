@@ -43,7 +43,10 @@ class Both {
 
   void add_steps() {
     const int count = draw_.below(6);
-    for (int i = 0; i < count; ++i) add_step();
+    for (int i = 0; i < count; ++i) {
+      add_step();
+      if (draw_.below(12) == 0) resize();
+    }
   }
 
  private:
@@ -98,9 +101,26 @@ class Both {
     }
   }
   void pass(const PendingPass& pass) {
-    if (device_.left_to_device()) device_ = pending(device_, pass);
-    ASSERT_TRUE(renderer_.materialize(cpu_));
-    cpu_ = pass.function->apply(pass, cpu_.pixels());
+    for (Recipe* recipe : {&device_, &cpu_}) {
+      if (recipe->left_to_device()) {
+        *recipe = pending(*recipe, pass);
+        continue;
+      }
+      ASSERT_TRUE(renderer_.materialize(*recipe));
+      *recipe = pass.function->apply(pass, recipe->pixels());
+    }
+  }
+
+  // A part of it, as large as all of it was: after a pass that is the CPU's.
+  void resize() {
+    const Size size = device_.size();
+    const Window part = draw_.window(size.width, size.height);
+    for (Recipe* recipe : {&device_, &cpu_}) {
+      const auto crop = [&](Recipe& its) { return its.crop(part); };
+      const auto enlarge = [&](Recipe& its) { return its.resize(size, Filter::kBilinear); };
+      ASSERT_TRUE(headrace::edit(*recipe, renderer_, crop));
+      ASSERT_TRUE(headrace::edit(*recipe, renderer_, enlarge));
+    }
   }
 
   jpeg_test::Draw& draw_;

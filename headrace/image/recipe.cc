@@ -142,8 +142,9 @@ bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
 }
 
 // In place of the pending pass what it comes to, of the same size: pixels or a warp, and steps on
-// them. False, and nothing is changed, where these are too many with those that follow.
+// them. False, and nothing is changed, where one recipe cannot hold these and what follows.
 bool Recipe::start_from(const Recipe& source) {
+  if (resize_ && !source.steps_.empty()) return false;  // which come before it
   PixelSteps steps = source.steps_;
   for (const PixelStep& step : steps_.all()) {
     if (!steps.add(step)) return false;
