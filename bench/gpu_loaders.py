@@ -22,7 +22,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -91,6 +91,13 @@ class Bench:
         times = -(-at_least // len(source))
         return hr.concat(*[source] * times) if times > 1 else source
 
+    def batches(self, loader: Any) -> Iterable[Any]:
+        """PyTorch's on a GPU; --device cpu: the host takes the place of one."""
+        return cast(
+            "Iterable[Any]",
+            loader.torch(self.device) if self.device != "cpu" else loader.dlpack("cpu"),
+        )
+
 
 def cpu_seconds() -> float:
     told = os.times()
@@ -101,7 +108,8 @@ def digest(batches: Iterable[Any]) -> str:
     told = hashlib.sha256()
     for batch in batches:
         for value in batch:
-            array = value.cpu().contiguous() if hasattr(value, "cpu") else torch.as_tensor(value)
+            array = torch.as_tensor(np.from_dlpack(value)) if not hasattr(value, "cpu") else value
+            array = array.cpu().contiguous()
             told.update(array.view(torch.uint8).numpy().tobytes())
     return told.hexdigest()[:12]
 
@@ -115,7 +123,7 @@ def compare_hashes(bench: Bench) -> None:
                 bench.source(form), steps(recipe), batch_size=32, shuffle=True, seed=3, threads=4,
                 memory_format="channels_last", decode=decode if where else "auto",
             )  # fmt: skip
-            batches = loader.torch(where) if where else loader.torch()
+            batches = bench.batches(loader) if where else loader.torch()
             found[decode] = digest(batches)
             decoded = loader.stats().get("decoded")
         same = len(set(found.values())) == 1
@@ -146,15 +154,16 @@ def rate(
     bench.synchronize()
     took, used = time.perf_counter() - begin, cpu_seconds() - cpu
     stats = loader.stats()
-    told = {
-        key: stats["copy"][name][key]
-        for name in stats.get("copy", {})
-        for key in ("lanes", "parts", "scratch_bytes")
-        if isinstance(stats["copy"].get(name), dict) and key in stats["copy"][name]
+    copies = next(iter(stats["devices"].values()), {}) if stats.get("devices") else {}
+    told = ", ".join(f"{key} {copies[key]}" for key in ("lanes", "parts") if key in copies)
+    per = {
+        name: round(seconds / max(1, stats["records"]) * 1e6, 1)
+        for name, seconds in stats["stages"].items()
+        if name != "wait" and seconds > 0
     }
     bench.row(
         what, records / took, "images/s", predicted,
-        f"{used / records * 1e6:.0f} CPU us; {told} {loader_places(stats)}",
+        f"{used / records * 1e6:.0f} CPU us; {told} {loader_places(stats)} {per}",
     )  # fmt: skip
     return stats
 
@@ -171,16 +180,10 @@ def time_loaders(bench: Bench) -> None:
     dense, files = bench.source("dense", many), bench.source("files", many)
     for threads, large, small in ((16, 100e3, 100e3), (4, 70e3, 70e3), (1, 18e3, 18e3)):
         for batch, predicted in ((256, small), (1024, large)):
-            stats = rate(
+            rate(
                 bench, f"dense, decoded there, {threads} threads, batch {batch}", predicted, dense,
                 threads=threads, batch=batch,
             )  # fmt: skip
-        per = {
-            name: round(stage["seconds"] / max(1, stats["records"]) * 1e6, 1)
-            for name, stage in stats["stages"].items()
-            if isinstance(stage, dict) and stage.get("seconds")
-        } if isinstance(stats.get("stages"), dict) and "records" in stats else {}  # fmt: skip
-        print(f"    us a picture by stage: {per}", flush=True)
     rate(bench, "indexed files, decoded there, 16 threads", 100e3, files)
     rate(bench, "dense, decode='auto', 16 threads", 100e3, dense, decode="auto")
     rate(bench, "files, decoded by 16 threads", 17e3, files, decode="cpu")

@@ -179,7 +179,7 @@ gpu_step() {
     loaders)
       python_step "whole loaders, beside their predictions and their peers" numpy torch -- \
         bench/gpu_loaders.py "${gpu_photos:-examples/pictures}" build/gpu/loaders \
-        --device "${gpu_device/cpu/host}"
+        --device "$gpu_device"
       ;;
   esac
 }
