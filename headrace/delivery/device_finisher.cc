@@ -9,21 +9,36 @@
 namespace headrace {
 namespace {
 
+// Of rows that are put together.
 size_t scratch_of(const UnfinishedRows& rows) {
   return UnfinishedRows::aligned(rows.slot_bytes()) +
          UnfinishedRows::aligned(rows.parameters().size()) + rows.scratch_bytes();
 }
 
-// Where about the half of rows [first, last) ends; `last` where they cannot be divided.
-int64_t half_of(const UnfinishedRows& rows, int64_t first, int64_t last) {
-  const int64_t middle = first + (last - first + 1) / 2;
-  for (int64_t row = middle; row > first; --row) {
+// The row between `first` and `last` that is the nearest to `wanted` among those that a part may
+// begin with, fewer rows rather than more; `last` where they cannot be divided.
+int64_t cut_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int64_t last) {
+  for (int64_t row = wanted; row > first; --row) {
     if (rows.may_begin_at(row)) return row;
   }
-  for (int64_t row = middle; row < last; ++row) {
+  for (int64_t row = std::max(wanted, first + 1); row < last; ++row) {
     if (rows.may_begin_at(row)) return row;
   }
   return last;
+}
+
+// The end of as many rows from `first` on as need `room` together.
+int64_t end_of(const UnfinishedRows& rows, int64_t first, size_t room) {
+  int64_t low = first, high = rows.rows();
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (rows.room_of(first, middle) <= room) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 const uint8_t* at(const void* memory, size_t offset) {
@@ -40,30 +55,29 @@ DeviceFinisher::DeviceFinisher(DevicePtr device, size_t scratch_limit)
 std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
     const std::shared_ptr<const UnfinishedRows>& rows, const void* slot) const {
   std::vector<Part> parts;
-  const auto add = [&](std::shared_ptr<const UnfinishedRows> part, int64_t first) {
+  // Room is estimated; where that was too little, a part is halved.
+  const auto add = [&](const auto& again, int64_t first, int64_t last) -> void {
+    const std::shared_ptr<UnfinishedRows> part = rows->part(first, last);
+    part->put_together();
+    const int64_t half = cut_near(*rows, first, first + (last - first + 1) / 2, last);
+    if (scratch_of(*part) > limit_ && half < last) {
+      again(again, first, half);
+      again(again, half, last);
+      return;
+    }
     std::vector<Crossing> own;
     for (const auto& piece : part->slot_pieces()) {
       own.push_back({at(slot, piece.begin), piece.bytes});
     }
-    const void* const parameters = part->parameters().data();
-    parts.push_back({std::move(part), first, std::move(own), parameters});
+    parts.push_back({part, first, std::move(own), part->parameters().data()});
   };
-  if (scratch_of(*rows) <= limit_ || rows->rows() <= 1) {
-    add(rows, 0);
-    return parts;
-  }
-  for (int64_t first = 0; first < rows->rows();) {
-    // Halved until it fits: rows may differ in what they need.
-    int64_t last = rows->rows();
-    std::shared_ptr<const UnfinishedRows> part = rows->part(first, last);
-    while (scratch_of(*part) > limit_) {
-      const int64_t half = half_of(*rows, first, last);
-      if (half == last) break;
-      last = half;
-      part = rows->part(first, last);
-    }
-    add(std::move(part), first);
-    first = last;
+  // Parts that need about the same: what is left, by the parts that are left.
+  for (int64_t first = 0, last = 0; first < rows->rows() || parts.empty(); first = last) {
+    const size_t room = rows->room_of(first, rows->rows());
+    const size_t left = (room + limit_ - 1) / std::max<size_t>(limit_, 1);
+    last = left <= 1 ? rows->rows()
+                     : cut_near(*rows, first, end_of(*rows, first, room / left), rows->rows());
+    add(add, first, last);
   }
   return parts;
 }
@@ -104,7 +118,7 @@ EventPtr DeviceFinisher::after(Stream& copies) {
   EventPtr copied = copies.record();
   if (!work_) return copied;
   work_->wait(copied);
-  return work_->record();
+  return work_->record_for_host();
 }
 
 }  // namespace headrace

@@ -36,7 +36,8 @@ class DeviceFinisher {
     const void* parameters = nullptr;  // on the host
     uint8_t* verdict = nullptr;        // on the host: where it goes
   };
-  // All of them, where they fit. slot: of the field (BatchField::view.data).
+  // All rows in one, where they fit, else in parts that need about the same; each row is put
+  // together once. slot: of the field (BatchField::view.data).
   std::vector<Part> parts_of(const std::shared_ptr<const UnfinishedRows>& rows,
                              const void* slot) const;
 

@@ -212,6 +212,8 @@ TEST(UnfinishedClips, ADroppedOneLeavesItsPlaceToTheNext) {
   rows->settle(kClips - 1);
   alone->settle((kClips - 1) * kFrames);
   EXPECT_EQ(rows->rows(), kClips - 1);
+  rows->put_together();
+  alone->put_together();
   EXPECT_EQ(rows->slot_bytes(), (kClips - 1) * kFrames * kSamples);
   EXPECT_TRUE(std::ranges::equal(rows->parameters(), alone->parameters()));
   EXPECT_EQ(rows->crossing_bytes(), alone->crossing_bytes());

@@ -246,8 +246,8 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
                                                                            stage, copying);
     out.tensors.push_back(std::move(moved));
   }
-  if (stage.memory) staging_.fence(copies_->record());
-  copying.done = stage.parts.empty() ? copies_->record() : after_all();
+  if (stage.memory) staging_.fence(copies_->record_for_host());
+  copying.done = stage.parts.empty() ? copies_->record_for_host() : after_all();
   EventPtr done = copying.done;
   for (const auto& lease : {large_lease, small_lease}) {
     if (lease) lease->set_ready(done);

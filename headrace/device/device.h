@@ -43,6 +43,8 @@ class Stream {
   // is called at once, on the device. `cost` is for simulated clocks.
   virtual void run(std::function<void()> work, double cost = 0) = 0;
   virtual EventPtr record() = 0;
+  // The same, for a host that may wait long: it sleeps meanwhile, rather than ask all the time.
+  virtual EventPtr record_for_host() { return record(); }
   virtual void wait(const EventPtr& event) = 0;
   virtual void synchronize() = 0;
   // The framework's name for it: a cudaStream_t, or 0 on the host.

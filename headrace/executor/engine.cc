@@ -41,6 +41,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
           options_.task, order_, rings_, shares_,
           {.threads = options_.threads,
            .python_workers = options_.task.plan->has_python_steps() ? options_.python_workers : 0,
+           .to_device = options_.device != nullptr,
            .wake = wake_workers(options_.threads)}),
       crossing_(options_.task, batches_, options_.python_workers, wake_workers(options_.threads),
                 stopping_),
@@ -165,10 +166,7 @@ void Engine::copy_slots_that_run_out(Batch& batch) {
     const int with_engine = ring->available() + batches_.open();  // free, or being filled
     if (with_engine > 0) continue;
     std::shared_ptr<void> copy = make_pages(ring->bytes());
-    size_t bytes = field.unfinished ? 0 : field.view.dense_bytes();
-    if (field.unfinished) {
-      for (const auto& piece : field.unfinished->slot_pieces()) bytes = piece.end();
-    }
+    const size_t bytes = field.unfinished ? field.unfinished->slot_end() : field.view.dense_bytes();
     std::memcpy(copy.get(), field.view.data, bytes);
     field.view.data = copy.get();
     field.lease = std::move(copy);

@@ -39,7 +39,7 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
       makers_(std::move(makers)),
       has_lists_(task.plan->delivers_lists()),
       assembles_(task.plan->assembles()),
-      spares_memory_(shares.slots / size_t(shares.depth) >= kLargeBatch &&
+      spares_memory_(!makers_.to_device && shares.slots / size_t(shares.depth) >= kLargeBatch &&
                      task.layout.rank_batch() >= kManyRows * makers_.threads),
       on_device_{
           .left = task.left,
@@ -160,6 +160,8 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
 // and all that a third would save is the moment in which the last records of a batch leave threads
 // without work. So large batches get a third only when one is ready and the consumer is busy, or
 // when it keeps more than one; and at once where a batch has few records for each thread.
+// Where batches go to a device, the consumer is a prefetcher: it comes for the next batch while the
+// device still reads the slots of those before it, so all buffers are used.
 bool OpenBatches::may_use_spare() const {
   if (!spares_memory_ || consumer_keeps_) return true;
   if (consumer_waits_ || open_.empty()) return false;

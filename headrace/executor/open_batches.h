@@ -65,6 +65,7 @@ class OpenBatches {
   struct Makers {
     int threads = 1;
     int python_workers = 0;      // 0 also where no step is in Python
+    bool to_device = false;      // batches are copied to a device, and hold their slots until then
     std::function<void()> wake;  // the threads: there may be work. Called without the lock
   };
   // What they are made of outlives them.

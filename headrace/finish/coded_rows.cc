@@ -162,7 +162,10 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
   coded->record = record;
   Place where = why_not(recipe, drafting, *coded);
   if (where == Place::kDevice) where = write(row, drafting, *coded, slot);
-  if (where == Place::kDevice) its.coded = std::move(coded);
+  if (where == Place::kDevice) {
+    coded->room = room_for(*coded);
+    its.coded = std::move(coded);
+  }
   log_->count(where);
   return where == Place::kDevice;
 }
@@ -209,15 +212,50 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& dra
   return Place::kDevice;
 }
 
+// About: what a resize lays between its passes depends on both windows, and its tables on filters.
+CodedRows::Room CodedRows::room_for(const Coded& coded) const {
+  const JpegDeviceDraft& draft = coded.draft;
+  const ResizeWindow window = coded.window.resize(0, 0, 0);
+  const int64_t columns = window.shown_width ? window.shown_width : shape_[2];
+  const int64_t between = (shape_[0] * window.height + 1) * (columns + 8);
+  constexpr size_t kResizeTables = size_t{16} << 10;
+  Room room{.kept = sizeof(WalkTables) + told_of(draft, draft.row_jobs.size(), resize_to(coded.window.filter), window, coded.stages),
+            .coefficients = size_t(draft.blocks) * 128,
+            .after = size_t(draft.out_bytes() + between) + pixel_bytes() + kResizeTables};
+  for (int c = 0; c < draft.picture.components; ++c) room.kept += size_t(draft.sample_bytes(c));
+  return room;
+}
+
 void CodedRows::settle(int64_t rows) {
   rows_.resize(size_t(rows));
-  put_together();
+  index();
+}
+
+void CodedRows::index() {
+  Room sum;
+  before_.assign(1, sum);
+  slot_end_ = 0;
+  for (const Row& row : rows_) {
+    if (row.room > 0) slot_end_ = std::max(slot_end_, row.at + row.room);
+    sum.kept += row.room + sizeof(int64_t);
+    if (row.coded) {
+      sum.kept += row.coded->room.kept;
+      sum.coefficients += row.coded->room.coefficients;
+      sum.after += row.coded->room.after;
+    }
+    before_.push_back(sum);
+  }
+}
+
+size_t CodedRows::room_of(int64_t first, int64_t last) const {
+  const Room &begin = before_[size_t(first)], &end = before_[size_t(last)];
+  return end.kept - begin.kept + end.coefficients - begin.coefficients + end.after - begin.after;
 }
 
 std::unique_ptr<CodedRows> CodedRows::part(int64_t first, int64_t last) const {
   auto out = std::make_unique<CodedRows>(shape_, 0, log_);
   out->rows_.assign(rows_.begin() + first, rows_.begin() + last);
-  out->put_together();
+  out->index();
   return out;
 }
 

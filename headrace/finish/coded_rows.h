@@ -56,7 +56,12 @@ class CodedRows {
   // Once all rows are there, by one thread.
   void move(int64_t from, int64_t to) { rows_[size_t(to)] = rows_[size_t(from)]; }
   void settle(int64_t rows);
+
+  // As UnfinishedRows has them.
+  size_t slot_end() const { return slot_end_; }
+  size_t room_of(int64_t first, int64_t last) const;
   std::unique_ptr<CodedRows> part(int64_t first, int64_t last) const;
+  void put_together();
 
   const std::vector<UnfinishedRows::SlotPiece>& slot_pieces() const { return pieces_; }
   size_t slot_bytes() const { return slot_bytes_; }
@@ -74,12 +79,18 @@ class CodedRows {
   bool accepts(const uint8_t* verdict) const;
 
  private:
+  // Device memory that pictures need: to be kept throughout, for coefficients, and for what is made
+  // once these are transformed.
+  struct Room {
+    size_t kept = 0, coefficients = 0, after = 0;
+  };
   // A picture that is decoded there.
   struct Coded {
     int64_t record = 0;
     JpegDeviceDraft draft;
     CodedWindow window;
     std::vector<CodedStage> stages;
+    Room room;
   };
   struct Row {
     bool placed = false;                 // once, at least
@@ -101,7 +112,8 @@ class CodedRows {
   bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
   // What the row has taken of its room; the rest is others' where it is the last row.
   void give_back(int64_t row, size_t bytes) EXCLUDES_LOCK(mutex_);
-  void put_together();
+  Room room_for(const Coded& coded) const;
+  void index();
   void find_pieces();
   ResizeTo resize_to(Filter filter) const;
   void plan_resizes(std::span<const int64_t> coded);
@@ -116,6 +128,10 @@ class CodedRows {
   int64_t unplaced_ GUARDED_BY(mutex_);  // rows
 
   // Once it is settled.
+  size_t slot_end_ = 0;
+  std::vector<Room> before_;  // by row: what those before it need together; then, all rows
+
+  // Once it is put together.
   std::vector<UnfinishedRows::SlotPiece> pieces_;
   size_t slot_bytes_ = 0;
   std::vector<size_t> there_;  // by row: where it lies among the pieces, one behind the other

@@ -79,13 +79,20 @@ TEST(CodedRows, OfAPartItsOwnBytesCross) {
     ASSERT_TRUE(filling.take(row, large.recipe()));
   }
   filling.coded.settle(8);
-  EXPECT_EQ(filling.coded.slot_pieces().size(), 1u);
-  const size_t all = filling.coded.slot_bytes();
+  const auto together = [](const CodedRows& rows, int64_t first, int64_t last) {
+    auto part = rows.part(first, last);
+    part->put_together();
+    return part;
+  };
+  const auto whole = together(filling.coded, 0, 8);
+  EXPECT_EQ(whole->slot_pieces().size(), 1u);
+  const size_t all = whole->slot_bytes();
+  EXPECT_EQ(all, filling.coded.slot_end());
   ASSERT_GT(all / 8, size_t{200} << 10);
-  const auto part = filling.coded.part(0, 4);
+  const auto part = together(filling.coded, 0, 4);
   EXPECT_EQ(part->slot_pieces().size(), 4u);
   EXPECT_EQ(part->slot_bytes(), all / 2);
-  EXPECT_EQ(part->part(1, 3)->slot_bytes(), all / 4);
+  EXPECT_EQ(together(*part, 1, 3)->slot_bytes(), all / 4);
   const Outcome made =
       on_device(*part, filling.slot.data(), 4, size_t(element_count(shape)), *host_device());
   const Bytes expected = large.expected({0, 0, 700, 640});

@@ -20,8 +20,11 @@ struct Outcome {
 
 // slot: of all rows, those of a part included. Memory has no byte too many, so that the address
 // sanitizer sees who reads on.
-inline Outcome on_device(const CodedRows& coded, const uint8_t* slot, int64_t rows,
-                         size_t row_bytes, Device& device) {
+inline Outcome on_device(const CodedRows& all, const uint8_t* slot, int64_t rows, size_t row_bytes,
+                         Device& device) {
+  const std::unique_ptr<CodedRows> whole = all.part(0, rows);
+  CodedRows& coded = *whole;
+  coded.put_together();
   const size_t parameters_at = UnfinishedRows::aligned(coded.slot_bytes());
   const size_t scratch_at = parameters_at + UnfinishedRows::aligned(coded.parameter_bytes());
   const std::shared_ptr<void> memory = device.allocate(scratch_at + coded.scratch_bytes());

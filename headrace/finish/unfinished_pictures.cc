@@ -80,6 +80,22 @@ void UnfinishedPictures::settle(int64_t rows) {
   ends_.resize(size_t(rows * of_row_));
   for (std::vector<Mixed>& mixing : mixings_) mixing.resize(size_t(rows));
   if (coded_) coded_->settle(rows);
+}
+
+// Each table of a picture's own may be a pair of its own.
+size_t UnfinishedPictures::room_of(int64_t first, int64_t last) const {
+  const std::span<const End> ends(ends_.begin() + first * of_row_, ends_.begin() + last * of_row_);
+  const auto tables =
+      std::ranges::count_if(ends, [](const End& end) { return end.table != nullptr; });
+  const size_t of_table = size_t(shape_[0]) * 256 + table_bytes() + sizeof(TablePair);
+  const size_t of_picture = sizeof(PictureEdit) + (coded_ ? 0 : samples()) +
+                            mixings_.size() * (sizeof(RowMix) + sizeof(RowGroup));
+  return ends.size() * of_picture + size_t(tables) * of_table + table_bytes() +
+         (coded_ ? coded_->room_of(first, last) : 0);
+}
+
+void UnfinishedPictures::put_together() {
+  if (coded_) coded_->put_together();
   write_parameters();
 }
 
@@ -252,7 +268,7 @@ std::map<std::string_view, int64_t> UnfinishedPictures::finished_before() const 
   return out;
 }
 
-std::shared_ptr<const UnfinishedRows> UnfinishedPictures::part(int64_t first, int64_t last) const {
+std::shared_ptr<UnfinishedRows> UnfinishedPictures::part(int64_t first, int64_t last) const {
   auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, of_row_,
                                                   mixings_.size(), make_finished_,
                                                   coded_ ? coded_->part(first, last) : nullptr);
@@ -266,7 +282,6 @@ std::shared_ptr<const UnfinishedRows> UnfinishedPictures::part(int64_t first, in
     MutexLock its(out->mutex_);
     out->memory_ = memory_;
   }
-  out->write_parameters();
   return out;
 }
 

@@ -64,9 +64,14 @@ class UnfinishedPictures final : public UnfinishedRows {
   // Once all rows are there, by one thread.
   bool lies_dense() const { return !coded_; }  // else the slot's rows stay where they are
   void move(int64_t from, int64_t to);
-  void settle(int64_t rows);  // that there are after all
+  void settle(int64_t rows);  // the rows of the delivered batch
 
   int64_t rows() const override { return std::ssize(ends_) / of_row_; }
+  size_t slot_end() const override {
+    return coded_ ? coded_->slot_end() : size_t(first_ * of_row_) * samples() + slot_bytes();
+  }
+  size_t room_of(int64_t first, int64_t last) const override;
+  void put_together() override;
   std::vector<SlotPiece> slot_pieces() const override {
     if (coded_) return coded_->slot_pieces();
     return {{size_t(first_ * of_row_) * samples(), slot_bytes()}};
@@ -86,7 +91,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   void queue(Stream& stream, const There& there, void* finished) const override;
   bool may_begin_at(int64_t row) const override;
   std::map<std::string_view, int64_t> finished_before() const override;
-  std::shared_ptr<const UnfinishedRows> part(int64_t first, int64_t last) const override;
+  std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const override;
 
  private:
   // What becomes of a picture.

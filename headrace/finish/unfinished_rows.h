@@ -2,9 +2,13 @@
 // Rows of a batch's field that lie in the slot in another form than they are delivered in, and are
 // finished on the device that they are copied to.
 //
-// Whoever fills a slot so says here what crosses and what is done with it there; whoever copies
-// batches (delivery/device_finisher.h) knows no more than this. Immutable once the batch is handed
-// over; copies of the field share it.
+// The code that fills a slot says here what crosses and what is done with it there; the code that
+// copies batches (delivery/device_finisher.h) knows no more than this. Immutable once the batch is
+// handed over; copies of the field share it.
+//
+// A batch is put together part by part, each picture once: the whole batch knows only how much
+// memory its rows need, part() selects some of them, and put_together() makes what the device is
+// given for these.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +28,23 @@ class UnfinishedRows {
   virtual ~UnfinishedRows() = default;
 
   virtual int64_t rows() const = 0;
+  // Where the last byte of these rows ends in the field's memory.
+  virtual size_t slot_end() const = 0;
+  // About how much device memory rows [first, last) need as one part. Takes no longer than looking
+  // at each row once.
+  virtual size_t room_of(int64_t first, int64_t last) const = 0;
+  // Whether a part may begin with this row: rows that are mixed with each other stay together.
+  virtual bool may_begin_at(int64_t row) const {
+    (void)row;
+    return true;
+  }
+  // Rows that cross as they are delivered, by reason.
+  virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
+  // Rows [first, last) alone, of the same slot.
+  virtual std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const = 0;
+  // REQUIRED by all that follows.
+  virtual void put_together() = 0;
+
   // Of the field's memory (BatchField::view.data), what crosses: ascending pieces, which lie one
   // behind the other on the device.
   struct SlotPiece {
@@ -61,18 +82,6 @@ class UnfinishedRows {
   // False where rows are not right. Whoever fills slots then knows of which records, and makes
   // these rows otherwise from now on: the batch is to be made again.
   virtual bool accepts(const uint8_t* /*verdict*/) const { return true; }
-
-  // Whether a part may begin with this row: rows that are mixed with one another stay together.
-  virtual bool may_begin_at(int64_t row) const {
-    (void)row;
-    return true;
-  }
-  // Of the rows, how many cross as they are delivered, by what is the reason.
-  virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
-
-  // Rows [first, last) alone, of the same slot: for one of several devices, or so that a part fits
-  // where all of them do not.
-  virtual std::shared_ptr<const UnfinishedRows> part(int64_t first, int64_t last) const = 0;
 };
 
 }  // namespace headrace

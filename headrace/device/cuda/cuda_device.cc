@@ -42,9 +42,11 @@ bool is_over(cudaError_t status) { return status == cudaErrorCudartUnloading; }
 
 class CudaEvent final : public Event {
  public:
-  CudaEvent(int device, cudaStream_t stream) : device_(device) {
+  // flags: besides that it knows no time.
+  CudaEvent(int device, cudaStream_t stream, unsigned flags = 0) : device_(device) {
     OnDevice on(device);
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), device, "cudaEventCreate");
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | flags), device,
+          "cudaEventCreate");
     const cudaError_t status = cudaEventRecord(event_, stream);
     if (!is_over(status)) check(status, device, "cudaEventRecord");
   }
@@ -83,6 +85,9 @@ class CudaStream final : public Stream {
     work();
   }
   EventPtr record() override { return std::make_shared<CudaEvent>(device_, stream_); }
+  EventPtr record_for_host() override {
+    return std::make_shared<CudaEvent>(device_, stream_, cudaEventBlockingSync);
+  }
   void wait(const EventPtr& event) override {
     const auto* known = dynamic_cast<const CudaEvent*>(event.get());
     if (!known) return event->wait_on_host();
