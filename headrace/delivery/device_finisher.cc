@@ -11,8 +11,10 @@ namespace {
 
 // Of rows that are put together.
 size_t scratch_of(const UnfinishedRows& rows) {
-  return UnfinishedRows::aligned(rows.slot_bytes()) +
-         UnfinishedRows::aligned(rows.parameters().size()) + rows.scratch_bytes();
+  return std::max<size_t>(UnfinishedRows::aligned(rows.slot_bytes()) +
+                              UnfinishedRows::aligned(rows.parameters().size()) +
+                              rows.scratch_bytes(),
+                          1);
 }
 
 // The row between `first` and `last` that is the nearest to `wanted` among those that a part may
@@ -47,20 +49,16 @@ const uint8_t* at(const void* memory, size_t offset) {
 
 }  // namespace
 
-DeviceFinisher::DeviceFinisher(DevicePtr device, size_t scratch_limit)
-    : device_(std::move(device)),
-      limit_(scratch_limit),
-      ring_(std::make_shared<DeviceRing>(device_, kSets, limit_)) {}
-
-std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
-    const std::shared_ptr<const UnfinishedRows>& rows, const void* slot) const {
+std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& rows,
+                                                         const void* slot, size_t limit) const {
   std::vector<Part> parts;
   // Room is estimated; where that was too little, a part is halved.
   const auto add = [&](const auto& again, int64_t first, int64_t last) -> void {
-    const std::shared_ptr<UnfinishedRows> part = rows->part(first, last);
+    const std::shared_ptr<UnfinishedRows> part = rows.part(first, last);
     part->put_together();
-    const int64_t half = cut_near(*rows, first, first + (last - first + 1) / 2, last);
-    if (scratch_of(*part) > limit_ && half < last) {
+    const int64_t half = cut_near(rows, first, first + (last - first + 1) / 2, last);
+    const bool is_whole = half >= last;
+    if (scratch_of(*part) > limit && !is_whole) {
       again(again, first, half);
       again(again, half, last);
       return;
@@ -72,32 +70,46 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
     parts.push_back({part, first, std::move(own), part->parameters().data()});
   };
   // Parts that need about the same: what is left, by the parts that are left.
-  for (int64_t first = 0, last = 0; first < rows->rows() || parts.empty(); first = last) {
-    const size_t room = rows->room_of(first, rows->rows());
-    const size_t left = (room + limit_ - 1) / std::max<size_t>(limit_, 1);
-    last = left <= 1 ? rows->rows()
-                     : cut_near(*rows, first, end_of(*rows, first, room / left), rows->rows());
+  for (int64_t first = 0, last = 0; first < rows.rows() || parts.empty(); first = last) {
+    const size_t room = rows.room_of(first, rows.rows());
+    const size_t left = (room + limit - 1) / limit;
+    last = left <= 1 ? rows.rows()
+                     : cut_near(rows, first, end_of(rows, first, room / left), rows.rows());
     add(add, first, last);
   }
   return parts;
 }
 
-void DeviceFinisher::finish(const Part& part, Stream& copies, void* finished) {
-  if (!work_) work_ = device_->make_stream();
+std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(const UnfinishedRows& rows,
+                                                           const void* slot) {
+  const auto size = [](const Part& part) { return scratch_of(*part.rows); };
+  while (true) {
+    const size_t limit = lanes_.limit();
+    std::vector<Part> parts = divide(rows, slot, limit);
+    const Part& largest = *std::ranges::max_element(parts, {}, size);
+    // A part of more than the limit cannot be divided; nor can one row.
+    const bool whole = size(largest) > limit || largest.rows->rows() <= 1;
+    if (lanes_.reserve(size(largest), whole)) return parts;
+  }
+}
+
+DeviceFinisher::Queued DeviceFinisher::finish(const Part& part, std::span<const EventPtr> fences,
+                                              void* finished) {
   const UnfinishedRows& rows = *part.rows;
-  // It comes back as soon as all is queued, so there is always one.
-  DeviceLease scratch(ring_, ring_->take(std::max<size_t>(scratch_of(rows), 1), copies, false));
-  auto* const slot = static_cast<uint8_t*>(scratch.memory());
+  DeviceLane& lane = lanes_.take(scratch_of(rows));
+  auto* const slot = static_cast<uint8_t*>(lane.memory.get());
   uint8_t* const parameters = slot + UnfinishedRows::aligned(rows.slot_bytes());
+  Queued out;
   try {
+    for (const EventPtr& fence : fences) lane.stream->wait(fence);
     size_t filled = 0;
     for (const Crossing& piece : part.slot) {
-      copies.copy(slot + filled, piece.from, piece.bytes);
+      lane.stream->copy(slot + filled, piece.from, piece.bytes);
       filled += piece.bytes;
     }
-    copies.copy(parameters, part.parameters, rows.parameters().size());
-    work_->wait(copies.record());
-    rows.queue(*work_,
+    lane.stream->copy(parameters, part.parameters, rows.parameters().size());
+    out.crossed = lane.stream->record_for_host();
+    rows.queue(*lane.stream,
                {.slot = slot,
                 .parameters = parameters,
                 .scratch = parameters + UnfinishedRows::aligned(rows.parameters().size()),
@@ -105,20 +117,14 @@ void DeviceFinisher::finish(const Part& part, Stream& copies, void* finished) {
                finished);
   } catch (...) {
     try {
-      scratch.set_ready(after(copies));
+      lanes_.used(lane);
     } catch (const Exception&) {
       // The device has failed, and says so by what is thrown: nothing of it reads any more.
     }
     throw;
   }
-  scratch.set_ready(work_->record());
-}
-
-EventPtr DeviceFinisher::after(Stream& copies) {
-  EventPtr copied = copies.record();
-  if (!work_) return copied;
-  work_->wait(copied);
-  return work_->record_for_host();
+  out.done = lanes_.used(lane);
+  return out;
 }
 
 }  // namespace headrace

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch
-// memory, and what makes finished rows of them runs on a stream of its own, so that the next bytes
-// cross meanwhile.
-//
-// There are two sets of scratch memory, each as large as the largest batch so far and no larger
-// than a limit: a batch that needs more is taken in parts, one after the other. A set is written
-// again when the work on it is done, by events. Used by one thread, but for bytes().
+// Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch memory,
+// and kernels make finished rows of them. Each batch, or each part of one that needs more memory
+// than a lane has, goes through a lane of its own (device_lanes.h), so that copies and kernels of
+// several overlap. Used by one thread, but for stats().
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "headrace/delivery/device_ring.h"
+#include "headrace/delivery/device_lanes.h"
 #include "headrace/finish/unfinished_rows.h"
 
 namespace headrace {
 
 class DeviceFinisher {
  public:
-  static constexpr int kSets = 2;
-
-  // scratch_limit: bytes of a set; a row alone may take more, and rows that stay together.
-  DeviceFinisher(DevicePtr device, size_t scratch_limit);
+  // A row alone may take more than a lane's limit, and so may rows that stay together.
+  DeviceFinisher(DevicePtr device, DeviceLanes::Limits limits)
+      : lanes_(std::move(device), limits) {}
 
   // A piece of a slot, or of the memory that it passes through.
   struct Crossing {
@@ -37,23 +34,29 @@ class DeviceFinisher {
     uint8_t* verdict = nullptr;        // on the host: where it goes
   };
   // All rows in one, where they fit, else in parts that need about the same; each row is put
-  // together once. slot: of the field (BatchField::view.data).
-  std::vector<Part> parts_of(const std::shared_ptr<const UnfinishedRows>& rows,
-                             const void* slot) const;
+  // together once. slot: of the field (BatchField::view.data). Throws Exception HR0880 where the
+  // device has no memory for one row.
+  std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot);
 
-  // Queues the copies on `copies` and the work after them. What the part names stays until
-  // after(copies) is done. Throws Exception HR0880, or what the work's kernels throw.
-  void finish(const Part& part, Stream& copies, void* finished);
-  // An event after all that was queued, here and on `copies`.
-  EventPtr after(Stream& copies);
+  struct Queued {
+    EventPtr crossed;  // after the copies from the host
+    EventPtr done;     // after all
+  };
+  // Queues the copies and the work after them, on a lane that waits for `fences` first. REQUIRES:
+  // the part is of the last parts_of() or of one before, and what it names stays until then. Throws
+  // what the device throws, or the work's kernels.
+  Queued finish(const Part& part, std::span<const EventPtr> fences, void* finished);
+  // `stream` waits for all that was queued.
+  void join(Stream& stream) const { lanes_.join(stream); }
+  // Waits for the work and gives back all memory. True where there was any.
+  bool shrink() { return lanes_.shrink(); }
 
-  size_t bytes() const { return ring_->bytes(); }  // of scratch memory
+  DeviceLanes::Stats stats() const { return lanes_.stats(); }
 
  private:
-  const DevicePtr device_;
-  const size_t limit_;
-  StreamPtr work_;  // made when it is first needed
-  const std::shared_ptr<DeviceRing> ring_;
+  std::vector<Part> divide(const UnfinishedRows& rows, const void* slot, size_t limit) const;
+
+  DeviceLanes lanes_;
 };
 
 }  // namespace headrace

@@ -79,25 +79,25 @@ Finished finished(const DevicePtr& device, const std::shared_ptr<UnfinishedPictu
                   size_t limit) {
   const Bytes from = slot();
   rows->settle(rows->rows());
-  DeviceFinisher finisher(device, limit);
-  const StreamPtr copies = device->make_stream();
+  DeviceFinisher finisher(device, {.lanes = 2, .lane_bytes = limit});
+  const StreamPtr stream = device->make_stream();
   const size_t bytes = kPictures * kSamples * kElement;
   const std::shared_ptr<void> there = device->allocate(bytes);
   Finished out{.bytes = Bytes(bytes), .rows = {}};
-  const std::vector<DeviceFinisher::Part> parts = finisher.parts_of(rows, from.data());
+  const std::vector<DeviceFinisher::Part> parts = finisher.parts_of(*rows, from.data());
   int64_t first = 0;
   for (const DeviceFinisher::Part& part : parts) {
     EXPECT_EQ(part.first, first);
     first += part.rows->rows();
     out.rows.push_back(part.rows->rows());
     const size_t at = size_t(part.first) * (bytes / size_t(rows->rows()));
-    finisher.finish(part, *copies, static_cast<uint8_t*>(there.get()) + at);
+    finisher.finish(part, {}, static_cast<uint8_t*>(there.get()) + at);
   }
   EXPECT_EQ(first, rows->rows());
-  finisher.after(*copies)->wait_on_host();
-  copies->copy(out.bytes.data(), there.get(), bytes);
-  copies->synchronize();
-  out.scratch = finisher.bytes();
+  finisher.join(*stream);
+  stream->copy(out.bytes.data(), there.get(), bytes);
+  stream->synchronize();
+  out.scratch = finisher.stats().bytes;
   return out;
 }
 
@@ -152,7 +152,7 @@ TEST_P(DeviceFinisherAt, ClipsThatNeedMoreScratchMemoryAreFinishedInPartsOfWhole
       const Finished got = finished(device, pictures(kFrames, kPlanar), limit);
       EXPECT_EQ(got.bytes, expected);
       EXPECT_GT(got.rows.size(), 1u);
-      // Two sets, with an eighth to spare; a record alone takes what it needs.
+      // Two lanes, with an eighth to spare; a record alone takes what it needs.
       EXPECT_LE(got.scratch, 2 * (std::max(limit, kClip + 8192) * 9 / 8 + 4096));
       if (limit > 1) continue;
       EXPECT_EQ(got.rows, std::vector<int64_t>(kClips, 1));

@@ -24,7 +24,7 @@ void wait_until_idle(const Slab& slab) {
 }  // namespace
 
 DeviceRing::DeviceRing(DevicePtr device, int slabs, size_t most)
-    : device_(std::move(device)), slabs_(slabs), most_(most) {}
+    : device_(std::move(device)), most_(most), slabs_(slabs) {}
 
 DeviceRing::~DeviceRing() {
   for (const Slab& slab : free_) wait_until_idle(slab);
@@ -39,19 +39,28 @@ void DeviceRing::free_what_is_idle() {
 }
 
 Slab DeviceRing::take(size_t bytes, Stream& writer, bool beyond) {
+  Slab slab = take(bytes, beyond);
+  for (const EventPtr& event : slab.busy) writer.wait(event);
+  slab.busy.clear();
+  return slab;
+}
+
+Slab DeviceRing::take(size_t bytes, bool beyond) {
   Slab slab;
   {
     MutexLock lock(mutex_);
     free_what_is_idle();
     const bool any = out_ < slabs_;
     if (!any && !beyond) return {};
-    ++out_;
     // A slab that is back may be busy for a while; one that is new is not.
-    if (any && made_ < slabs_) {
+    auto back = std::find_if(free_.begin(), free_.end(), is_idle);
+    if (back == free_.end() && made_ == slabs_) back = free_.begin();  // back for the longest time
+    ++out_;
+    if (any && back == free_.end()) {
       ++made_;
     } else if (any) {
-      slab = std::move(free_.front());  // the one that has been back the longest
-      free_.erase(free_.begin());
+      slab = std::move(*back);
+      free_.erase(back);
     }
     slab.spare = !any;
   }
@@ -76,8 +85,6 @@ Slab DeviceRing::take(size_t bytes, Stream& writer, bool beyond) {
     MutexLock lock(mutex_);
     bytes_ += wanted;
   }
-  for (const EventPtr& event : slab.busy) writer.wait(event);
-  slab.busy.clear();
   return slab;
 }
 
@@ -87,6 +94,23 @@ void DeviceRing::give_back(Slab slab) {
   (slab.spare ? leaving_ : free_).push_back(std::move(slab));
   // Under the lock, so that on_return() returns only when no call is under way.
   if (on_return_) on_return_();
+}
+
+int DeviceRing::slabs() const {
+  MutexLock lock(mutex_);
+  return slabs_;
+}
+
+void DeviceRing::widen(int slabs) {
+  MutexLock lock(mutex_);
+  if (!narrowed_) slabs_ = std::max(slabs_, slabs);
+}
+
+bool DeviceRing::narrow() {
+  MutexLock lock(mutex_);
+  if (made_ == 0 || slabs_ == made_) return false;
+  slabs_ = made_;
+  return narrowed_ = true;
 }
 
 size_t DeviceRing::bytes() const {

@@ -34,13 +34,18 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   DeviceRing(DevicePtr device, int slabs, size_t most = SIZE_MAX);
   ~DeviceRing();  // waits for what still uses the memory
 
-  // A slab of at least so many bytes, whose events `writer` waits for; a null memory when all are
-  // out, unless `beyond`: then it is one more, which is freed when it comes back.
+  // A slab of at least so many bytes, for writers that wait for its events; a null memory when all
+  // are out, unless `beyond`: then it is one more, which is freed when it comes back.
   // Throws Exception HR0880.
+  Slab take(size_t bytes, bool beyond) EXCLUDES_LOCK(mutex_);
+  // The same for one writer, which waits.
   Slab take(size_t bytes, Stream& writer, bool beyond) EXCLUDES_LOCK(mutex_);
   void give_back(Slab slab) EXCLUDES_LOCK(mutex_);
 
-  int slabs() const { return slabs_; }
+  int slabs() const EXCLUDES_LOCK(mutex_);
+  void widen(int slabs) EXCLUDES_LOCK(mutex_);  // to so many, where it was not narrowed
+  // No more than it has now: false where it has none, or where that changes nothing.
+  bool narrow() EXCLUDES_LOCK(mutex_);
   size_t bytes() const EXCLUDES_LOCK(mutex_);  // of the memory that it holds, leased or not
   Device& device() const { return *device_; }
   // Called, without locks, when a slab comes back; detach() returns when no call is under way.
@@ -49,9 +54,10 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
  private:
   void free_what_is_idle() REQUIRES_LOCK(mutex_);
   const DevicePtr device_;
-  const int slabs_;
   const size_t most_;
   mutable Mutex mutex_;
+  int slabs_ GUARDED_BY(mutex_);
+  bool narrowed_ GUARDED_BY(mutex_) = false;
   std::vector<Slab> free_ GUARDED_BY(mutex_);
   std::vector<Slab> leaving_ GUARDED_BY(mutex_);  // to be freed once their events are done
   int out_ GUARDED_BY(mutex_) = 0, made_ GUARDED_BY(mutex_) = 0;  // spare ones count in out_ alone
@@ -69,8 +75,13 @@ class DeviceLease {
 
   void* memory() const { return slab_.memory.get(); }
   Device& device() const { return ring_->device(); }
-  // The copy into it, once it is queued.
-  void set_ready(EventPtr ready) { ready_ = std::move(ready); }
+  // What must be done before it is written.
+  const std::vector<EventPtr>& fences() const { return slab_.busy; }
+  // After all that writes it, once that is queued, and after the fences.
+  void set_ready(EventPtr ready) {
+    ready_ = std::move(ready);
+    slab_.busy.clear();
+  }
   // From now on this stream may read it, and write: it waits for the copy, and the slab for it.
   void use_on(uintptr_t stream) EXCLUDES_LOCK(mutex_);
   void wait_on_host() const;

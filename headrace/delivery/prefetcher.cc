@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/delivery/prefetcher.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -13,14 +13,6 @@ namespace headrace {
 namespace {
 
 constexpr auto kCopySlice = std::chrono::milliseconds(1);
-constexpr size_t kAlignment = 256;  // of a tensor in its slab
-constexpr size_t kSmall = size_t{64}
-                          << 10;  // bytes of a tensor that does not share with large ones
-
-// An empty tensor has a place too.
-size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
-
-bool is_small(const HostTensor& tensor) { return tensor.view.dense_bytes() < kSmall; }
 
 }  // namespace
 
@@ -28,39 +20,17 @@ void BatchFeed::again(const std::shared_ptr<void>&) {
   throw std::logic_error("this feed gives no unfinished rows");
 }
 
-// What of a batch passes through pinned memory.
-struct Prefetcher::Staged {
-  uint8_t* memory = nullptr;  // null: the limit leaves none
-  size_t at = 0;
-  uint64_t crossed = 0;                                       // bytes, all of the batch
-  std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // of its unfinished tensors, in order
-  size_t finished = 0;                                        // of these
-  std::vector<Verdict> verdicts = {};
-
-  // Null: the limit leaves none.
-  uint8_t* room(size_t bytes) {
-    if (!memory) return nullptr;
-    uint8_t* const to = memory + at;
-    at += aligned(bytes);
-    return to;
-  }
-  const void* pass(const void* from, size_t bytes) {
-    uint8_t* const to = room(bytes);
-    if (to && bytes > 0) std::memcpy(to, from, bytes);
-    return to ? to : from;
-  }
-};
-
 Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
     : device_(std::move(device)),
       options_(std::move(options)),
       copies_(device_->make_stream()),
+      joins_(device_->make_stream()),
       // One more than are ready: the batch that the consumer works on.
       large_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       small_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       staging_(device_, options_.depth, options_.staging_limit),
       pieces_(device_),
-      finisher_(device_, options_.scratch_limit) {
+      finisher_(device_, {.lanes = options_.lanes, .lane_bytes = options_.scratch_limit}) {
   const auto wake = [this] {
     MutexLock lock(mutex_);
     changed_.notify_all();
@@ -158,8 +128,10 @@ void Prefetcher::feed_run() {
     }
     if (!batch || is_unwanted()) return push({});
     const std::string name = batch->name;
+    slots_left_ = batch->slots_left;
     try {
       push(deliver(std::move(*batch)));
+      copying_then_ = copying_.size();
     } catch (const Exception& exception) {
       throw named(exception, name);
     }
@@ -197,142 +169,11 @@ bool Prefetcher::wait_for_place() {
     drop_what_is_copied();
     MutexLock lock(mutex_);
     if (stopping_ || again_) return false;
-    if (static_cast<int>(ready_.size()) < options_.depth) return true;
+    const auto worked_on = std::ranges::count_if(copying_, &Copying::is_worked_on);
+    const int most = options_.depth + std::min<int>(kWorkedOn, int(worked_on));
+    if (static_cast<int>(ready_.size()) < most && has_slot()) return true;
     stage_ = Stage::kIdle;
     changed_.wait_for(mutex_, copying_.empty() ? kWaitSlice : kCopySlice);
-  }
-}
-
-Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
-  size_t large = 0, small = 0, staged = 0;
-  uint64_t delivered = 0;
-  Staged stage;
-  for (const HostTensor& tensor : batch.tensors) {
-    const size_t bytes = aligned(tensor.view.dense_bytes());
-    (is_small(tensor) ? small : large) += bytes;
-    delivered += tensor.view.dense_bytes();
-    if (!tensor.unfinished) {
-      if (!tensor.pinned) staged += bytes;
-      continue;
-    }
-    stage.parts.push_back(finisher_.parts_of(tensor.unfinished, tensor.view.data));
-    for (const DeviceFinisher::Part& part : stage.parts.back()) {
-      staged += aligned(part.rows->parameters().size());
-      if (tensor.pinned) continue;
-      for (const DeviceFinisher::Crossing& piece : part.slot) staged += aligned(piece.bytes);
-    }
-  }
-  DeviceBatch out{{}, std::move(batch.rest)};
-  if (batch.tensors.empty()) return {std::move(out)};
-  enter(Stage::kRoom);
-  const std::shared_ptr<DeviceLease> large_lease = large > 0 ? lease_of(large_, large) : nullptr;
-  const std::shared_ptr<DeviceLease> small_lease = small > 0 ? lease_of(small_, small) : nullptr;
-  const bool gone = (large > 0 && !large_lease) || (small > 0 && !small_lease);
-  if (gone) return {std::move(out)};  // nobody waits for it
-  enter(Stage::kStaging);
-  const double begin = now();
-  if (staged > 0) stage.memory = static_cast<uint8_t*>(staging_.take(staged));
-  size_t large_at = 0, small_at = 0;
-  // Before a copy is queued that it must outlive.
-  Copying& copying = copying_.emplace_back(Copying{.batch = batch.name});
-  for (HostTensor& tensor : batch.tensors) {
-    const bool is_of_small = is_small(tensor);
-    const std::shared_ptr<DeviceLease>& lease = is_of_small ? small_lease : large_lease;
-    size_t& at = is_of_small ? small_at : large_at;
-    DeviceTensor moved{tensor.view, lease};
-    moved.view.data = static_cast<uint8_t*>(lease->memory()) + at;
-    at += aligned(tensor.view.dense_bytes());
-    (this->*(tensor.unfinished ? &Prefetcher::finish : &Prefetcher::copy))(tensor, moved.view.data,
-                                                                           stage, copying);
-    out.tensors.push_back(std::move(moved));
-  }
-  if (stage.memory) staging_.fence(copies_->record_for_host());
-  copying.done = stage.parts.empty() ? copies_->record_for_host() : after_all();
-  EventPtr done = copying.done;
-  for (const auto& lease : {large_lease, small_lease}) {
-    if (lease) lease->set_ready(done);
-  }
-  if (copying.sources.empty()) copying_.pop_back();
-  const double seconds = now() - begin;
-  if (!staging_.all_pinned()) {
-    say_once("host memory cannot be pinned for " + device_->name() +
-             ": copies to it are slower and wait for the host (ulimit -l, or a container's limit "
-             "on locked memory)");
-  }
-  MutexLock lock(mutex_);
-  ++stats_.batches;
-  stats_.bytes += stage.crossed;
-  stats_.delivered_bytes += delivered;
-  stats_.staging_seconds += seconds;
-  stats_.pinned_bytes = staging_.bytes();
-  return {.batch = std::move(out),
-          .verdicts = std::move(stage.verdicts),
-          .done = std::move(done),
-          .name = std::move(batch.name)};
-}
-
-void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
-  const size_t bytes = tensor.view.dense_bytes();
-  const void* const from = tensor.view.data;
-  if (uint8_t* const staged = tensor.pinned ? nullptr : stage.room(bytes)) {
-    copier_.copy(to, staged, from, bytes, *copies_);
-  } else {
-    copying.sources.push_back(std::move(tensor.lease));
-    copies_->copy(to, from, bytes);
-  }
-  stage.crossed += bytes;
-}
-
-// The slot is held until the work on it is done: rows that it does not do are copied by it.
-void Prefetcher::finish(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
-  copying.sources.push_back(std::move(tensor.lease));
-  const size_t row_bytes =
-      tensor.view.shape[0] > 0 ? tensor.view.dense_bytes() / size_t(tensor.view.shape[0]) : 0;
-  for (DeviceFinisher::Part& part : stage.parts[stage.finished++]) {
-    const UnfinishedRows& rows = *part.rows;
-    // shared: held with the slot
-    copying.sources.push_back(std::const_pointer_cast<UnfinishedRows>(part.rows));
-    for (DeviceFinisher::Crossing& piece : part.slot) {
-      if (!tensor.pinned) piece.from = stage.pass(piece.from, piece.bytes);
-    }
-    part.parameters = stage.pass(part.parameters, rows.parameters().size());
-    if (const size_t bytes = rows.verdict_bytes(); bytes > 0) {
-      const std::shared_ptr<uint8_t> verdict = pieces_.take(bytes);
-      part.verdict = verdict.get();
-      copying.sources.push_back(verdict);
-      stage.verdicts.push_back({part.rows, verdict});
-    }
-    finisher_.finish(part, *copies_, static_cast<uint8_t*>(to) + size_t(part.first) * row_bytes);
-    stage.crossed += rows.crossing_bytes();
-  }
-}
-
-EventPtr Prefetcher::after_all() { return finisher_.after(*copies_); }
-
-std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRing>& ring,
-                                                  size_t bytes) {
-  while (true) {
-    bool starved;
-    {
-      MutexLock lock(mutex_);
-      if (stopping_) return nullptr;
-      // Only the consumer itself could give memory back, and it waits for us: it keeps its batches.
-      starved = consumer_waits_ && ready_.empty();
-    }
-    Slab slab = ring->take(bytes, *copies_, starved);
-    if (slab.memory) {
-      if (slab.spare) {
-        say_once("the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
-                 device_->name() +
-                 ": each further one takes memory of its own (drop batches before taking the next, "
-                 "or raise depth)");
-        MutexLock lock(mutex_);
-        ++stats_.beyond;
-      }
-      return std::make_shared<DeviceLease>(ring, std::move(slab));
-    }
-    MutexLock lock(mutex_);
-    if (!stopping_ && !(consumer_waits_ && ready_.empty())) changed_.wait_for(mutex_, kWaitSlice);
   }
 }
 
@@ -342,6 +183,11 @@ void Prefetcher::drop_what_is_copied() {
   } catch (const Exception& exception) {
     throw named(exception, copying_.front().batch);
   }
+}
+
+// Not the feed's last one: it is to be filled while copies are under way.
+bool Prefetcher::has_slot() const {
+  return slots_left_ > 1 || copying_.empty() || copying_.size() < copying_then_;
 }
 
 // What comes next, because the run ends or goes back.
@@ -387,7 +233,10 @@ PrefetchStats Prefetcher::stats() const {
     MutexLock lock(mutex_);
     stats = stats_;
   }
-  stats.scratch_bytes = finisher_.bytes();
+  const DeviceLanes::Stats lanes = finisher_.stats();
+  stats.scratch_bytes = lanes.bytes;
+  stats.lanes = lanes.lanes;
+  stats.lane_bytes = lanes.limit;
   stats.device_bytes = large_->bytes() + small_->bytes() + stats.scratch_bytes;
   return stats;
 }

@@ -3,18 +3,19 @@
 //
 //   feed (own thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
 //
-// Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of them
-// (device_finisher.h); the event is then after the last of these.
+// Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of
+// them, on streams of their own (device_finisher.h); the event is then after all of these.
 //
 // One thread takes batches from a feed, stages those that do not lie in pinned memory (large ones
-// with the help of others, staging_copier.h), and queues their copies on a stream of its own;
-// `depth` batches are ready or under way at any time. The consumer gets a batch as soon as its copy
-// is queued: the stream that uses it waits for the copy, the host does not. See device_ring.h for
-// how memory is used again.
+// with the help of others, staging_copier.h), and queues their copies; `depth` batches are ready or
+// under way at any time, and up to kWorkedOn more while the device finishes rows of them. The
+// consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
+// the host does not. See device_ring.h for how memory is used again.
 // What the feed throws arrives at its place in the order, and ends the run. Several prefetchers may
 // each get a part of the same batches; next_of_all() hands over all parts of one at a time.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -51,6 +52,7 @@ struct HostBatch {
   std::vector<HostTensor> tensors;
   std::shared_ptr<void> rest;  // whatever goes with it, untouched. shared: its type is the feed's
   std::string name = {};       // "batch 7 of epoch 0", for errors
+  int slots_left = INT_MAX;    // the feed needs one to go on, besides those of copies under way
 };
 
 // Where batches come from; asked by the prefetcher's thread alone.
@@ -80,17 +82,19 @@ struct PrefetchOptions {
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   size_t staging_limit = 0;      // bytes of pinned memory for batches that are not; 0: any
   std::function<void(const std::string&)> warn = {};
-  // Bytes of device memory for unfinished rows, in each of two sets; a batch of more is finished in
-  // parts. A record that needs more gets it.
-  size_t scratch_limit = size_t{256} << 20;
+  // Streams for unfinished rows, and bytes of device memory in each; a batch of more is finished in
+  // parts. A record that needs more gets it. 0: by the memory that is free (device_lanes.h).
+  int lanes = 0;
+  size_t scratch_limit = 0;
 };
 
 // What each of these means: prefetch_counters().
 struct PrefetchStats {
-  int64_t batches = 0, beyond = 0;
+  int64_t batches = 0, beyond = 0, parts = 0;
   uint64_t bytes = 0, delivered_bytes = 0;
-  double wait_seconds = 0, feed_seconds = 0, staging_seconds = 0;
-  size_t device_bytes = 0, pinned_bytes = 0, scratch_bytes = 0;
+  double wait_seconds = 0, feed_seconds = 0, prepare_seconds = 0, staging_seconds = 0;
+  size_t device_bytes = 0, pinned_bytes = 0, scratch_bytes = 0, lane_bytes = 0;
+  int64_t lanes = 0;
 };
 std::span<const Counter<PrefetchStats>> prefetch_counters();
 
@@ -136,9 +140,12 @@ class Prefetcher {
 
  private:
   enum class Stage { kIdle, kFeed, kStaging, kRoom };
+  // While so many batches are finished on the device, as many more than `depth` may be queued.
+  static constexpr int kWorkedOn = 2;
   // A copy under way, with what it reads.
   struct Copying {
     std::string batch;  // its name
+    bool is_worked_on = false;
     EventPtr done = {};
     std::vector<std::shared_ptr<void>> sources = {};
   };
@@ -160,15 +167,21 @@ class Prefetcher {
   void feed_run() EXCLUDES_LOCK(mutex_);
   Ready deliver(HostBatch batch);
   struct Staged;
+  struct Slabs;
+  bool divide(const HostBatch& batch, Staged& stage);
   void copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
-  void finish(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
+  void finish(HostTensor& tensor, void* to, const DeviceLease& lease, Staged& stage,
+              Copying& copying);
+  EventPtr after(const Staged& stage, const Slabs& slabs);
   EventPtr after_all();
+  Slab slab_of(DeviceRing& ring, size_t bytes, bool beyond);
   std::shared_ptr<DeviceLease> lease_of(const std::shared_ptr<DeviceRing>& ring, size_t bytes);
   bool wait_for_place() EXCLUDES_LOCK(mutex_);
   bool is_unwanted() const EXCLUDES_LOCK(mutex_);
   void enter(Stage stage) EXCLUDES_LOCK(mutex_);
   void push(Ready ready) EXCLUDES_LOCK(mutex_);
   void drop_what_is_copied();
+  bool has_slot() const;
   void wait_for_copy(Copying& copying) noexcept;
   std::string waits_for() const REQUIRES_LOCK(mutex_);
   Front seen_front() REQUIRES_LOCK(mutex_);
@@ -181,7 +194,8 @@ class Prefetcher {
 
   const DevicePtr device_;
   const PrefetchOptions options_;
-  const StreamPtr copies_;
+  const StreamPtr copies_;  // of tensors that are copied as they are
+  const StreamPtr joins_;   // nothing but waits: what is after a batch's copies and work
   // Labels that are kept do not keep the images: small tensors have a ring of their own.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
@@ -190,6 +204,8 @@ class Prefetcher {
   DeviceFinisher finisher_;
   std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
   std::deque<Copying> copying_;      // the thread's
+  int slots_left_ = INT_MAX;         // the thread's: of the last batch,
+  size_t copying_then_ = 0;          // and what copying_ was when it was queued
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -57,15 +57,15 @@ StagingRing::StagingRing(DevicePtr device, int slabs, size_t memory_limit)
 
 StagingRing::~StagingRing() {
   for (const Place& place : places_) {
-    if (place.busy) wait_until_done(*place.busy);
+    for (const EventPtr& event : place.busy) wait_until_done(*event);
   }
 }
 
 void* StagingRing::take(size_t bytes) {
   next_ = (next_ + 1) % places_.size();
   Place& place = places_[next_];
-  if (place.busy) place.busy->wait_on_host();
-  place.busy = nullptr;
+  for (const EventPtr& event : place.busy) event->wait_on_host();
+  place.busy.clear();
   if (place.pages && place.pages->bytes() >= bytes) return place.pages->data();
   place.pages = nullptr;
   const size_t wanted = rounded(bytes);
@@ -75,7 +75,7 @@ void* StagingRing::take(size_t bytes) {
   return place.pages->data();
 }
 
-void StagingRing::fence(EventPtr event) { places_[next_].busy = std::move(event); }
+void StagingRing::fence(EventPtr event) { places_[next_].busy.push_back(std::move(event)); }
 
 size_t StagingRing::bytes() const {
   size_t sum = 0;

@@ -56,7 +56,8 @@ class StagingRing {
   // Room for a batch; waits until the slab's last copy is done. Null where the limit leaves none:
   // then the batch is copied from where it lies.
   void* take(size_t bytes);
-  // The copies out of the slab that was taken last are queued before this.
+  // The copies out of the slab that was taken last are queued before this, or before one of
+  // several.
   void fence(EventPtr event);
 
   bool all_pinned() const { return all_pinned_; }
@@ -65,7 +66,7 @@ class StagingRing {
  private:
   struct Place {
     std::unique_ptr<PinnedPages> pages;
-    EventPtr busy;
+    std::vector<EventPtr> busy;
   };
   DevicePtr device_;
   size_t limit_;

@@ -3,8 +3,6 @@
 
 #include <cstdio>
 
-#include "headrace/base/error.h"
-
 namespace headrace {
 namespace {
 
@@ -29,6 +27,10 @@ void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, 
         device + ": " + mebibytes(wanted) + " are needed, " + mebibytes(free) + " of " +
             mebibytes(total) + " are free",
         "a smaller depth= or batch_size=");
+}
+
+bool is_out_of_memory(const Exception& exception) {
+  return exception.error().code == &kOutOfMemory;
 }
 
 }  // namespace headrace

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "headrace/base/error.h"
+
 namespace headrace {
 
 std::string mebibytes(size_t bytes);  // "12.5 MiB"
@@ -11,5 +13,6 @@ std::string mebibytes(size_t bytes);  // "12.5 MiB"
 // Throws Exception HR0880 with the numbers.
 [[noreturn]] void throw_out_of_memory(const std::string& device, size_t wanted, size_t free,
                                       size_t total);
+bool is_out_of_memory(const Exception& exception);
 
 }  // namespace headrace

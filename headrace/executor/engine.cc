@@ -164,6 +164,7 @@ void Engine::copy_slots_that_run_out(Batch& batch) {
     BatchField& field = batch.fields[output];
     field.is_pinned = ring->pinned();
     const int with_engine = ring->available() + batches_.open();  // free, or being filled
+    batch.slots_left = std::min(batch.slots_left, with_engine);
     if (with_engine > 0) continue;
     std::shared_ptr<void> copy = make_pages(ring->bytes());
     const size_t bytes = field.unfinished ? field.unfinished->slot_end() : field.view.dense_bytes();

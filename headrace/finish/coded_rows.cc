@@ -192,6 +192,7 @@ void CodedRows::give_back(int64_t row, size_t bytes) {
 
 DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& drafting,
                                          Coded& coded) const {
+  if (log_->is_off()) return Place::kNoMemory;
   if (!log_->trusts(coded.record)) return Place::kDamaged;
   NotCoded why{};
   std::optional<CodedProgram> program = coded_program_of(recipe, why);
@@ -219,9 +220,12 @@ CodedRows::Room CodedRows::room_for(const Coded& coded) const {
   const int64_t columns = window.shown_width ? window.shown_width : shape_[2];
   const int64_t between = (shape_[0] * window.height + 1) * (columns + 8);
   constexpr size_t kResizeTables = size_t{16} << 10;
-  Room room{.kept = sizeof(WalkTables) + told_of(draft, draft.row_jobs.size(), resize_to(coded.window.filter), window, coded.stages),
-            .coefficients = size_t(draft.blocks) * 128,
-            .after = size_t(draft.out_bytes() + between) + pixel_bytes() + kResizeTables};
+  Room room{
+      .kept = sizeof(WalkTables) + told_of(draft, draft.row_jobs.size(),
+                                           resize_to(coded.window.filter), window, coded.stages),
+      .coefficients = size_t(draft.blocks) * 128,
+      .after = size_t(draft.out_bytes() + between) + kResizeTables +
+               (1 + coded.stages.size()) * pixel_bytes()};
   for (int c = 0; c < draft.picture.components; ++c) room.kept += size_t(draft.sample_bytes(c));
   return room;
 }
@@ -249,7 +253,15 @@ void CodedRows::index() {
 
 size_t CodedRows::room_of(int64_t first, int64_t last) const {
   const Room &begin = before_[size_t(first)], &end = before_[size_t(last)];
-  return end.kept - begin.kept + end.coefficients - begin.coefficients + end.after - begin.after;
+  return end.kept - begin.kept +
+         std::max(end.coefficients - begin.coefficients, end.after - begin.after);
+}
+
+bool CodedRows::needs_too_much() const {
+  const auto is_coded = [](const Row& row) { return row.coded != nullptr; };
+  if (std::ranges::none_of(rows_, is_coded)) return false;
+  log_->turn_off();
+  return true;
 }
 
 std::unique_ptr<CodedRows> CodedRows::part(int64_t first, int64_t last) const {
@@ -284,12 +296,10 @@ void CodedRows::find_pieces() {
 void CodedRows::put_together() {
   find_pieces();
   batch_.clear();
-  records_.clear();
   std::vector<int64_t> coded;
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (!rows_[row].coded) continue;
     batch_.add(rows_[row].coded->draft, uint32_t(there_[row] / sizeof(uint32_t)));
-    records_.push_back(rows_[row].coded->record);
     coded.push_back(int64_t(row));
   }
   plan_resizes(coded);
@@ -338,7 +348,7 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
 void CodedRows::lay_out() {
   const auto after = [](size_t at, size_t bytes) { return UnfinishedRows::aligned(at + bytes); };
   const DeviceJpegSizes& sizes = batch_.sizes();
-  size_t parameters = records_.empty() ? 0 : after(0, size_t(upload_bytes(sizes)));
+  size_t parameters = decodes() ? after(0, size_t(upload_bytes(sizes))) : 0;
   size_t between = 0;
   for (Resize& resize : resizes_) {
     resize.at = parameters;
@@ -350,21 +360,23 @@ void CodedRows::lay_out() {
   parameters_end_ = offsets_at_ + rows_.size() * sizeof(int64_t);
   const auto lies_nowhere = [](const Row& row) { return row.room == 0; };
   const auto nowhere = std::ranges::find_if(rows_, lies_nowhere) != rows_.end();
-  out_at_ = records_.empty() ? 0 : after(0, size_t(headrace::scratch_bytes(sizes)));
+  // Over the coefficients, which nobody reads by then.
+  out_at_ = decodes() ? after(0, size_t(lasting_bytes(sizes))) : 0;
   between_at_ = after(out_at_, size_t(sizes.out_bytes));
   made_at_ = after(between_at_, between);
   stages_scratch_at_ = after(made_at_, made_bytes_ + (nowhere ? pixel_bytes() : 0));
-  scratch_end_ = stages_scratch_at_ + stages_.scratch_bytes();
+  scratch_end_ = std::max(stages_scratch_at_ + stages_.scratch_bytes(),
+                          decodes() ? size_t(headrace::scratch_bytes(sizes)) : 0);
 }
 
 size_t CodedRows::parameter_bytes() const { return parameters_end_; }
 size_t CodedRows::scratch_bytes() const { return scratch_end_; }
 size_t CodedRows::verdict_bytes() const {
-  return records_.empty() ? 0 : size_t(flag_bytes(batch_.sizes()));
+  return decodes() ? size_t(flag_bytes(batch_.sizes())) : 0;
 }
 
 void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
-  if (!records_.empty()) batch_.write(to);
+  if (decodes()) batch_.write(to);
   for (const Resize& resize : resizes_) headrace::write(resize.plan, to + resize.at);
   stages_.write(to + stages_at_);
   const size_t made = scratch + made_at_;
@@ -378,7 +390,7 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
 
 const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
   const uint8_t* const parameters = there.parameters;
-  if (!records_.empty()) {
+  if (decodes()) {
     uint8_t* const out = there.scratch + out_at_;
     DeviceJpegMemory at =
         headrace::place(batch_.sizes(), const_cast<uint8_t*>(parameters), there.scratch, out);
@@ -400,8 +412,8 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
 
 bool CodedRows::accepts(const uint8_t* verdict) const {
   std::vector<int64_t> refused;
-  for (size_t i = 0; i < records_.size(); ++i) {
-    if (verdict[i]) refused.push_back(records_[i]);
+  for (const Row& row : rows_) {
+    if (row.coded && *verdict++) refused.push_back(row.coded->record);
   }
   if (refused.empty()) return true;
   log_->distrust(refused);

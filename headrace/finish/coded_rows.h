@@ -60,6 +60,7 @@ class CodedRows {
   // As UnfinishedRows has them.
   size_t slot_end() const { return slot_end_; }
   size_t room_of(int64_t first, int64_t last) const;
+  bool needs_too_much() const;
   std::unique_ptr<CodedRows> part(int64_t first, int64_t last) const;
   void put_together();
 
@@ -79,8 +80,8 @@ class CodedRows {
   bool accepts(const uint8_t* verdict) const;
 
  private:
-  // Device memory that pictures need: to be kept throughout, for coefficients, and for what is made
-  // once these are transformed.
+  // Device memory that pictures need: throughout, for coefficients, and for what is made over these
+  // once they are transformed.
   struct Room {
     size_t kept = 0, coefficients = 0, after = 0;
   };
@@ -103,6 +104,7 @@ class CodedRows {
     size_t made = 0;  // where among the pixels that are made
     size_t at = 0;    // in the parameters
   };
+  bool decodes() const { return batch_.sizes().pictures > 0; }  // once it is put together
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
   // kDevice: nothing stands in the way, and all but the bytes and jobs is there.
   DeviceDecoding::Place why_not(const Recipe& recipe, JpegDrafting& drafting, Coded& coded) const;
@@ -136,7 +138,6 @@ class CodedRows {
   size_t slot_bytes_ = 0;
   std::vector<size_t> there_;  // by row: where it lies among the pieces, one behind the other
   JpegDeviceBatch batch_;
-  std::vector<int64_t> records_;  // of its pictures
   std::vector<Resize> resizes_;
   std::vector<int64_t> made_;  // by row: where among the pixels that are made; -1: in the slot
   size_t made_bytes_ = 0;

@@ -30,6 +30,7 @@ constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
     {"too large", "are too large for the device's scratch memory"},
     {"no room in the slot", "have more bytes than the slot has room for"},
     {"damaged", "are damaged, as the device found"},
+    {"no memory on the device", "came after the device had no memory for one"},
 }};
 
 const PlaceRecord& record_of(Place place) { return kPlaceRecords[static_cast<size_t>(place)]; }

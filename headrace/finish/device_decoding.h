@@ -34,8 +34,9 @@ class DeviceDecoding {
     kLarge,          // for the device's scratch memory
     kNoRoom,         // in the batch's slot
     kDamaged,        // the device has refused it
+    kNoMemory,       // the device has none for a picture
   };
-  static constexpr size_t kPlaces = 11;
+  static constexpr size_t kPlaces = 12;
   using Counts = std::array<int64_t, kPlaces>;  // pictures, by place
   static std::string_view text_of(Place place);
 
@@ -46,9 +47,13 @@ class DeviceDecoding {
   void distrust(std::span<const int64_t> records) EXCLUDES_LOCK(mutex_);
   bool trusts(int64_t record) const EXCLUDES_LOCK(mutex_);
 
+  // The device has no memory for a picture: from now on the CPU decodes all of them.
+  void turn_off() { off_ = true; }
+  bool is_off() const { return off_; }
+
  private:
   std::array<std::atomic<int64_t>, kPlaces> counts_{};
-  std::atomic<bool> any_{false};
+  std::atomic<bool> any_{false}, off_{false};
   mutable Mutex mutex_;
   std::unordered_set<int64_t> distrusted_ GUARDED_BY(mutex_);
 };

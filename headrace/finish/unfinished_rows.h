@@ -40,6 +40,9 @@ class UnfinishedRows {
   }
   // Rows that cross as they are delivered, by reason.
   virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
+  // The device has no memory for one of the rows. True: rows are made otherwise from now on, in
+  // need of less, and the batch is to be made again. False: they cannot be.
+  virtual bool needs_too_much() const { return false; }
   // Rows [first, last) alone, of the same slot.
   virtual std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const = 0;
   // REQUIRED by all that follows.

@@ -94,9 +94,9 @@ TEST(LoaderDecode, ABatchThatIsLargerThanTheScratchMemoryIsDecodedInParts) {
     Delivery run{.device = std::make_shared<SimulatedDevice>(limit), .pipeline = train(true)};
     run.prefetch.scratch_limit = limit;
     ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
-    // Two sets; a picture alone takes what it needs.
+    // Four lanes; a picture alone takes what it needs.
     const size_t least = size_t{1} << 20;
-    EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * std::max(limit, least));
+    EXPECT_LE(run.prefetcher->stats().scratch_bytes, 4 * std::max(limit, least));
   }
 }
 
@@ -176,7 +176,7 @@ TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu
     expect_to_go_on(run, expected, "HR0880", k);
     refused += run.taken < int64_t(expected.batches.size());
   }
-  EXPECT_GE(refused, 4);
+  EXPECT_GE(refused, 1);  // the first slabs: those that follow get what lanes have
 }
 
 TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {

@@ -212,7 +212,7 @@ TEST(LoaderDividedDecode, AnyDeviceMayRefuseMemoryOrBeLost) {
       (loses ? lost : refused) += run.taken < int64_t(expected.batches.size());
     }
   }
-  EXPECT_GE(refused, 4);
+  EXPECT_GE(refused, 2);
   EXPECT_GE(lost, 20);
 }
 

@@ -82,6 +82,7 @@ struct Made {
 
 HostBatch host_batch(Batch batch, const Made& made) {
   HostBatch out;
+  out.slots_left = batch.slots_left;
   for (BatchField& field : batch.fields) {
     if (field.is_list) continue;
     out.tensors.push_back(
@@ -105,6 +106,7 @@ std::list<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts)
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t first = begin_of(part), last = begin_of(part + 1);
     Batch own{batch.epoch, batch.index, last - first, {}};
+    own.slots_left = batch.slots_left;
     for (const BatchField& field : batch.fields) {
       own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
     }

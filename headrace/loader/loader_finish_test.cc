@@ -156,9 +156,9 @@ TEST(LoaderFinish, ScratchMemoryIsBoundedAndABatchThatNeedsMoreIsFinishedInParts
       run.take_all(expected);
       EXPECT_EQ(run.taken, int64_t(expected.size()));
       EXPECT_EQ(run.wrong, 0);
-      // Two sets; a record alone takes what it needs.
+      // Four lanes; a record alone takes what it needs.
       const size_t least = kRow + 8192;
-      EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * std::max(limit, least));
+      EXPECT_LE(run.prefetcher->stats().scratch_bytes, 4 * std::max(limit, least));
     }
   }
 }
@@ -207,7 +207,7 @@ TEST(LoaderFinish, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu
     expect_to_go_on(run, expected, "HR0880", k);
     refused += run.taken < int64_t(expected.size());
   }
-  EXPECT_GE(refused, 5);  // a slab of each ring, and the scratch sets
+  EXPECT_GE(refused, 2);  // the first slab of each ring: those that follow get what a lane has
 }
 
 TEST(LoaderFinish, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {

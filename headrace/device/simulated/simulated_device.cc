@@ -97,7 +97,7 @@ struct SimulatedDevice::State {
         break;
       case Queued::Kind::kRun:
         head.work();
-        lane.time += head.cost;
+        lane.time += head.cost > 0 ? head.cost : costs.run_seconds;
         timeline.push_back({SimulatedWork::Kind::kRun, number, begin, lane.time});
         break;
       case Queued::Kind::kRecord:

@@ -22,6 +22,7 @@ namespace headrace {
 
 struct SimulatedCosts {
   double bytes_per_second = 0;  // of copies; 0: they take no time
+  double run_seconds = 0;       // of work that is queued without a cost
 };
 
 // One piece of work on the clock, in the order in which it was done.

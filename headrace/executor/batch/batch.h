@@ -2,6 +2,7 @@
 // A filled slot, as the consumer has it.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,6 +40,9 @@ struct Batch {
   // Of a pipeline that mixes rows: where groups begin. What goes to several devices is divided
   // there alone. Empty: anywhere.
   std::vector<int64_t> group_begins = {};
+  // Slots that were free, or being filled, when it was handed over. With the last one, batches are
+  // copied out of their slots.
+  int slots_left = INT_MAX;
   const BatchField& operator[](std::string_view name) const;  // throws Exception HR0740
 };
 

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 // Three buffers keep everybody busy: one at the consumer, one ready, one being filled. Small
 // batches get more, so that an uneven consumer does not stall the workers.
-constexpr int kUsualDepth = 3, kDeepest = 8;
+// Where a device decodes, it holds the buffers of several batches that it works on side by side.
+constexpr int kUsualDepth = 3, kDecodingDepth = 4, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
 // What a worker keeps between records, of which its run's read buffers have kKeptBytes and the
 // Renderer the rest; and what the smallest useful share of the others is.
@@ -47,7 +48,8 @@ size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left) {
 }
 
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists, std::optional<size_t> host_bytes) {
+                           bool has_lists, std::optional<size_t> host_bytes,
+                           bool decodes_on_device) {
   MemoryShares shares;
   shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
@@ -60,7 +62,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
   const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third is left
   const size_t wanted = std::max(least, fixed + shares.largest_record * (has_lists ? 2 : 1));
-  shares.depth = kUsualDepth;
+  shares.depth = decodes_on_device ? kDecodingDepth : kUsualDepth;
   while (shares.depth < kDeepest && (shares.depth + 1) * batch_bytes <= kDeepBytes) ++shares.depth;
   while (shares.depth > 2 && shares.depth * batch_bytes + wanted > limit) --shares.depth;
   shares.slots = shares.depth * batch_bytes;
@@ -91,9 +93,9 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 }
 
 MemoryShares divide_memory(size_t limit, const MemoryUse& use) {
-  MemoryShares shares =
-      divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads, use.reads_ahead,
-                    use.plan.delivers_lists(), batch_bytes(use.plan, use.rows));
+  MemoryShares shares = divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads,
+                                      use.reads_ahead, use.plan.delivers_lists(),
+                                      batch_bytes(use.plan, use.rows), use.left.decodes_any());
   shares = with_kept_frames(with_near_partners(shares, use.plan), use.plan, use.threads);
   if (use.plan.assembles()) {  // while a tensor is made, the values are there, too
     shares.lists /= 2;

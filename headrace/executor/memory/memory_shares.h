@@ -30,7 +30,8 @@ struct MemoryShares {
 // Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
 // finishes it, where a device does that; which records are too large is the same for both.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists = false, std::optional<size_t> host_bytes = {});
+                           bool has_lists = false, std::optional<size_t> host_bytes = {},
+                           bool decodes_on_device = false);
 
 // What decides how the memory of an engine is divided.
 struct MemoryUse {

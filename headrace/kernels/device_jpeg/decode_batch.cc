@@ -22,11 +22,15 @@ void take_upload(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJ
   sections.take(at.streams, bytes_of(sizes.stream_words, sizeof(uint32_t)));
 }
 
-void take_scratch(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
+void take_lasting(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
   sections.take(at.tables, sizes.pictures * int64_t{sizeof(WalkTables)});
-  sections.take(at.coefficients, sizes.blocks * 128);
   sections.take(at.samples, sizes.sample_bytes);
   sections.take(at.refused, flag_bytes(sizes));
+}
+
+void take_scratch(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
+  take_lasting(sections, sizes, at);
+  sections.take(at.coefficients, sizes.blocks * 128);
 }
 
 }  // namespace
@@ -44,6 +48,13 @@ int64_t scratch_bytes(const DeviceJpegSizes& sizes) {
   MemorySections sections(nullptr);
   DeviceJpegMemory nowhere;
   take_scratch(sections, sizes, nowhere);
+  return sections.bytes();
+}
+
+int64_t lasting_bytes(const DeviceJpegSizes& sizes) {
+  MemorySections sections(nullptr);
+  DeviceJpegMemory nowhere;
+  take_lasting(sections, sizes, nowhere);
   return sections.bytes();
 }
 
