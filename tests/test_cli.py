@@ -45,7 +45,7 @@ BENCH_KEYS = {
     "copied_bytes_per_record",
     "stages",
 }
-STAGES = {"read", "entropy", "transform", "resample", "store", "python", "wait"}
+STAGES = {"read", "entropy", "coded", "transform", "resample", "store", "python", "wait"}
 
 
 def run_json(*arguments: object) -> Any:

@@ -289,7 +289,7 @@ def test_plan_stats_and_bottleneck(pictures: Path) -> None:
     stats = loader.stats()
     assert stats.records == stats["records"] == 23 and stats.batches == 6
     assert set(stats["stages"]) == {
-        "read", "entropy", "transform", "resample", "store", "python", "wait",
+        "read", "entropy", "coded", "transform", "resample", "store", "python", "wait",
     }  # fmt: skip
     assert stats.wall_seconds >= stats.wait_seconds > 0
     assert loader.bottleneck().count("%") >= 1 and loader.bottleneck().endswith(".")

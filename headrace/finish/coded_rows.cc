@@ -2,6 +2,7 @@
 #include "headrace/finish/coded_rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -70,6 +71,15 @@ size_t told_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
          size_t(draft.out_bytes() + to.strides.picture) / 128 + PixelStages::told_bytes(stages);
 }
 
+// Adds what, modulo its size, leaves the sum within a limit. For many threads.
+bool add_within(std::atomic<size_t>& sum, size_t more, size_t most) {
+  size_t now = sum.load();
+  do {
+    if (now + more > most) return false;
+  } while (!sum.compare_exchange_weak(now, now + more));
+  return true;
+}
+
 // Where the CPU decodes what its recipe keeps from the device.
 Place place_for(NotCoded why) {
   switch (why) {
@@ -107,7 +117,7 @@ CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDec
       capacity_(size_t(rows) * slot_row_bytes(shape, coded)),
       most_told_(size_t(rows) * told_row_bytes(coded)),
       rows_(size_t(rows)),
-      unplaced_(rows),
+      promised_(size_t(rows) * in_slot(size_t(element_count(shape)))),
       stages_(shape) {}
 
 size_t CodedRows::slot_row_bytes(const Shape& shape, size_t coded) {
@@ -125,19 +135,25 @@ size_t CodedRows::told_row_bytes(size_t coded) {
 bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
   Row& its = rows_[size_t(row)];
   if (bytes <= its.room) return true;
-  const size_t wanted = in_slot(bytes), pixels = in_slot(pixel_bytes());
-  MutexLock lock(mutex_);
-  const size_t first = its.placed ? 0 : 1;
-  const size_t left_over = size_t(unplaced_ - int64_t(first)) * pixels;
-  if (used_ + left_over > capacity_ || wanted > capacity_ - used_ - left_over) return false;
-  if (told_ + told > most_told_) return false;
+  const size_t wanted = in_slot(bytes);
+  const size_t promised = its.placed ? 0 : in_slot(pixel_bytes());
+  if (!add_within(told_, told, most_told_)) return false;
+  if (!add_within(promised_, wanted - promised, capacity_)) {
+    told_ -= told;
+    return false;
+  }
   its.placed = true;
-  its.at = used_;
+  its.at = used_.fetch_add(wanted);
   its.room = wanted;
-  used_ += wanted;
-  told_ += told;
-  unplaced_ -= int64_t(first);
   return true;
+}
+
+void CodedRows::give_back(int64_t row, size_t bytes) {
+  Row& its = rows_[size_t(row)];
+  const size_t kept = in_slot(bytes);
+  size_t end = its.at + its.room;
+  if (used_.compare_exchange_strong(end, its.at + kept)) promised_ -= its.room - kept;
+  its.room = kept;
 }
 
 uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
@@ -180,14 +196,6 @@ DeviceDecoding::Place CodedRows::write(int64_t row, const JpegDrafting& drafting
   if (words == 0) return Place::kFormat;
   give_back(row, words * sizeof(uint32_t));
   return Place::kDevice;
-}
-
-void CodedRows::give_back(int64_t row, size_t bytes) {
-  Row& its = rows_[size_t(row)];
-  MutexLock lock(mutex_);
-  const bool is_last = its.at + its.room == used_;
-  its.room = in_slot(bytes);
-  if (is_last) used_ = its.at + its.room;
 }
 
 DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& drafting,

@@ -5,13 +5,13 @@
 // make pixels of it, with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
 #include "headrace/codecs/image/jpeg/device/batch.h"
 #include "headrace/finish/device_decoding.h"
@@ -39,9 +39,9 @@ class CodedRows {
 
   // While the slot is filled, each row by one thread. A row may be taken again.
   // Writes the coded bytes of what the recipe shows. False where the CPU has to decode it.
-  bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot);
   // Where the pixels of the row go that the CPU makes; null: there is no room left.
-  uint8_t* pixels(int64_t row, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  uint8_t* pixels(int64_t row, uint8_t* slot);
   // Whether the device can be given the image as it is stored, whatever is done to it: its rows are
   // known, or would be learned.
   static bool knows_rows(const EncodedPicture& picture);
@@ -110,10 +110,10 @@ class CodedRows {
   DeviceDecoding::Place why_not(const Recipe& recipe, JpegDrafting& drafting, Coded& coded) const;
   // Writes these.
   DeviceDecoding::Place write(int64_t row, const JpegDrafting& drafting, Coded& coded,
-                              uint8_t* slot) EXCLUDES_LOCK(mutex_);
-  bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
+                              uint8_t* slot);
+  bool place(int64_t row, size_t bytes, size_t told);
   // What the row has taken of its room; the rest is others' where it is the last row.
-  void give_back(int64_t row, size_t bytes) EXCLUDES_LOCK(mutex_);
+  void give_back(int64_t row, size_t bytes);
   Room room_for(const Coded& coded) const;
   void index();
   void find_pieces();
@@ -125,9 +125,9 @@ class CodedRows {
   const std::shared_ptr<DeviceDecoding> log_;
   size_t capacity_, most_told_;
   std::vector<Row> rows_;
-  Mutex mutex_;
-  size_t used_ GUARDED_BY(mutex_) = 0, told_ GUARDED_BY(mutex_) = 0;
-  int64_t unplaced_ GUARDED_BY(mutex_);  // rows
+  // Of the slot: what rows take that have a place, and the pixels of the others; and what the
+  // former take alone. What the device is told.
+  std::atomic<size_t> promised_, used_{0}, told_{0};
 
   // Once it is settled.
   size_t slot_end_ = 0;

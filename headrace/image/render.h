@@ -29,11 +29,12 @@ struct RenderTarget {
 
 // Seconds spent by stage; counters of one thread.
 struct StageSeconds {
-  double read = 0, entropy = 0, transform = 0, resample = 0, store = 0, python = 0;
+  double read = 0, entropy = 0, coded = 0, transform = 0, resample = 0, store = 0, python = 0;
 
   StageSeconds& operator+=(const StageSeconds& more) {
     read += more.read;
     entropy += more.entropy;
+    coded += more.coded;
     transform += more.transform;
     resample += more.resample;
     store += more.store;
@@ -41,8 +42,9 @@ struct StageSeconds {
     return *this;
   }
   StageSeconds operator-(const StageSeconds& less) const {
-    return {read - less.read,         entropy - less.entropy, transform - less.transform,
-            resample - less.resample, store - less.store,     python - less.python};
+    return {read - less.read,           entropy - less.entropy,   coded - less.coded,
+            transform - less.transform, resample - less.resample, store - less.store,
+            python - less.python};
   }
 };
 

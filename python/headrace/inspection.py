@@ -251,6 +251,7 @@ def _clip_or_sound(record: dict[str, Any], outputs: dict[str, Any], steps: list[
 _ADVICE = {
     "read": "reading: a pack, or a faster disk, is what helps",
     "entropy": "decoding of the files: `headrace pack` or more threads is what helps",
+    "coded": "preparing images that the device decodes: more threads are what helps",
     "transform": "decoding, after the bits: fewer pixels or more threads is what helps",
     "resample": "resizing: a smaller source size or more threads is what helps",
     "store": "writing batches: a smaller dtype is what helps",

@@ -116,7 +116,7 @@ bool RowWriter::set_target(OutputMemory& field, int64_t picture, int64_t record,
   if (end && field.unfinished->set(picture, *end)) {
     const double begin = now();
     const bool taken = field.unfinished->take(picture, record, beginning, field.data);
-    renderer_.seconds().entropy += now() - begin;
+    renderer_.seconds().coded += now() - begin;
     if (taken) return false;
     bytes = field.unfinished->bytes_of(picture, field.data);
     why_not = "a row of its slot that is too small";

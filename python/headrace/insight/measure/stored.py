@@ -70,7 +70,9 @@ class RawReader:
             yield tuple(RawColumn(batch, field) for field in self._fields)
 
     def stats(self) -> dict[str, Any]:
-        stages = dict.fromkeys(("entropy", "transform", "resample", "store", "python"), 0.0)
+        stages = dict.fromkeys(
+            ("entropy", "coded", "transform", "resample", "store", "python"), 0.0
+        )
         times = {"read": self._read_seconds, "wait": self._wait_seconds}
         return {"threads": self._threads, "stages": {**stages, **times}}
 

@@ -28,7 +28,7 @@ from headrace.pipeline import Pipeline
 _NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise
 _READ = 16  # records that are read at least
 _TOGETHER = 4  # records that a thread reads before it comes back to Python
-_DECODE = ("entropy", "transform")
+_DECODE = ("entropy", "coded", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
 _FEATURES = "extracting features"  # of sounds: what the engine counts as transform
 _SEEKING = "seeking in videos: frames that are decoded on the way to those of the clip"
