@@ -29,8 +29,20 @@ int channels_wanted(JpegColor file, ColorMode wanted) {
   return file == JpegColor::kGray && wanted == ColorMode::kStored ? 1 : 3;
 }
 
+}  // namespace
+
+const DeviceCode* JpegDrafting::code_of(const HuffmanSpec& spec, HuffmanUse use, size_t place) {
+  Code& last = codes_[place];
+  if (!last.is_usable || last.spec != spec) {
+    last.spec = spec;
+    last.is_usable = make_device_code(spec, use, last.code);
+  }
+  return last.is_usable ? &last.code : nullptr;
+}
+
 // Two sets of codes, one a bit of the picture's pattern.
-bool find_codes(const JpegHeader& header, JpegDeviceDraft& draft) {
+bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
+  const JpegHeader& header = header_;
   const JpegFrame& frame = header.frame;
   const auto is_set = [&](int c, int of) {
     return header.dc_slot[c] == header.dc_slot[of] && header.ac_slot[c] == header.ac_slot[of];
@@ -49,13 +61,19 @@ bool find_codes(const JpegHeader& header, JpegDeviceDraft& draft) {
     }
   }
   const auto make = [&](size_t place, int c) {
-    const HuffmanSpec& dc = header.tables.dc[header.dc_slot[c]];
-    const HuffmanSpec& ac = header.tables.ac[header.ac_slot[c]];
-    return make_device_code(dc, HuffmanUse::kDC, draft.codes[place]) &&
-           make_device_code(ac, HuffmanUse::kAC, draft.codes[place + 2]);
+    const DeviceCode* const dc =
+        code_of(header.tables.dc[header.dc_slot[c]], HuffmanUse::kDC, place);
+    const DeviceCode* const ac =
+        code_of(header.tables.ac[header.ac_slot[c]], HuffmanUse::kAC, place + 2);
+    if (!dc || !ac) return false;
+    draft.codes[place] = *dc;
+    draft.codes[place + 2] = *ac;
+    return true;
   };
   return make(0, 0) && make(1, second);
 }
+
+namespace {
 
 void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows& rows) {
   DevicePicture& picture = draft.picture;
@@ -124,7 +142,7 @@ bool JpegDrafting::begin(std::span<const uint8_t> bytes, std::span<const uint8_t
   picture.color = device_color(frame.color, color);
   if (int64_t{picture.out_stride} * window.height > INT32_MAX / 4) return false;
   picture.out_plane = picture.out_stride * window.height;
-  if (!find_codes(header_, draft)) return false;
+  if (!find_codes(draft)) return false;
   rows_.bytes = bytes;
   rows_.blocks = picture.blocks;
   find_planes(frame, draft, rows_);

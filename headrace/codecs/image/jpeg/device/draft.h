@@ -54,6 +54,17 @@ class JpegDrafting {
   }
 
  private:
+  bool find_codes(JpegDeviceDraft& draft);
+  // Null where the code is unusable, or a device has no room for it.
+  const DeviceCode* code_of(const HuffmanSpec& spec, HuffmanUse use, size_t place);
+
+  // Of the last picture: files of one encoder share theirs.
+  struct Code {
+    bool is_usable = false;
+    HuffmanSpec spec;
+    DeviceCode code;
+  };
+  std::array<Code, 4> codes_;
   JpegHeader header_;
   JpegRowIndex index_;
   JpegDeviceRows rows_{.bytes = {}, .header = header_, .index = index_};
