@@ -327,6 +327,7 @@ size_t write_device_rows(const JpegDeviceRows& rows, uint32_t* to, std::vector<R
   const int columns = rows.right - first_walked(rows);
   const size_t first_job = jobs.size();
   if (most_words(rows) > kMostWords) return 0;
+  jobs.reserve(first_job + most_jobs(rows));
   size_t word = 0;
   for (int row = rows.first; row < rows.end; ++row) {
     if (!DeviceRow(rows, row, columns, to, jobs).add(word)) return 0;
