@@ -18,7 +18,7 @@ constexpr size_t kShare = 16, kLeast = 64 * kMiB, kMost = 512 * kMiB;
 constexpr size_t kLanes = 4, kFewLanes = 2, kLittleMemory = 4096 * kMiB;
 
 // Batches that differ a little in size do not make a lane grow each time.
-size_t with_room(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
+size_t with_slack(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
 
 bool is_idle(const DeviceLane& lane) { return !lane.last || lane.last->done(); }
 
@@ -53,7 +53,7 @@ std::shared_ptr<void> DeviceLanes::find_memory(size_t bytes) {
 }
 
 size_t DeviceLanes::size_for(size_t bytes) const {
-  return std::min(with_room(bytes), std::max<size_t>(bytes, limit_));
+  return std::min(with_slack(bytes), std::max<size_t>(bytes, limit_));
 }
 
 bool DeviceLanes::add(size_t bytes) {
