@@ -5,7 +5,7 @@
     python tools/device_costs.py build/release            # compare with tools/device_costs.json
     python tools/device_costs.py build/release --write    # after a change of a kernel
     python tools/device_costs.py build/release --photos FOLDER   # one sample of other pictures
-    python tools/device_costs.py build/release --every-bits 8192   # with a finer row index
+    python tools/device_costs.py build/release --every-bits 4096   # with a finer row index
 
 For each kernel and architecture: registers, shared memory, stack and local memory, instructions,
 and of the largest innermost loop its instructions, by class, the sum of the stall cycles that the
@@ -40,6 +40,7 @@ COMPARED = ("registers", "shared", "instructions", "loop", "stalls", "waits")
 # Whatever compiler and architecture: kernel -> number -> limit.
 LIMITS = {"walk_groups": {"loop": 69, "stalls": 180}}
 MOST_INSTRUCTIONS = 900_000  # of a warp, for all of a sample
+LONGEST_WALK = 2_500  # symbols: as long as a batch waits for
 
 Kernels = dict[str, dict[str, dict[str, int]]]  # architecture -> kernel -> numbers
 Codes = dict[str, list["Instruction"]]  # kernel -> what it is
@@ -266,7 +267,7 @@ def sample_costs(
     resized = resize_costs(codes, counts)
     told = ("symbols", "walk_steps", "longest_walk", "usual_chain", "long_chain", "stretches")
     told += ("walk_groups", "upload_bytes", "scratch_bytes")
-    told += ("file_bytes", "inner_entries", "resize_upload_bytes")
+    told += ("file_bytes", "index_bytes", "resize_upload_bytes")
     return {
         "warp_instructions": {
             **parts,
@@ -307,6 +308,9 @@ def beyond_limits(now: dict) -> list[str]:
                 if numbers[what] > limit:
                     found.append(f"{architecture} {name}: {what} {numbers[what]}, limit {limit}")
     total = now.get("sample", {}).get("warp_instructions", {}).get("sum", 0)
+    longest = now.get("sample", {}).get("counts", {}).get("longest_walk", 0)
+    if longest > LONGEST_WALK:
+        found.append(f"a sample: a walk of {longest:,} symbols, limit {LONGEST_WALK:,}")
     if total > MOST_INSTRUCTIONS:
         found.append(f"a sample: {total:,.0f} warp instructions, limit {MOST_INSTRUCTIONS:,}")
     return found
@@ -330,8 +334,9 @@ def main() -> int:
     parser.add_argument("build", type=Path, help="a build folder: build/release")
     parser.add_argument("--write", action="store_true", help="make these the numbers of the file")
     parser.add_argument("--photos", type=Path, help="count on the JPEG files of this folder")
-    parser.add_argument("--every", type=int, help="count as with an index entry every so many MCUs")
-    parser.add_argument("--every-bits", type=int, help="the same, every so many bits")
+    parser.add_argument(
+        "--every-bits", type=int, help="count with an index entry every so many bits"
+    )
     arguments = parser.parse_args()
     program = cuobjdump()
     if program is None:
@@ -352,9 +357,7 @@ def main() -> int:
     now: dict = {"kernels": kernels}
     counter = arguments.build / "lockstep_counts"
     if counter.exists():
-        options = ["--every", str(arguments.every)] if arguments.every else []
-        if arguments.every_bits:
-            options += ["--every-bits", str(arguments.every_bits)]
+        options = ["--every-bits", str(arguments.every_bits)] if arguments.every_bits else []
         if arguments.photos:
             options.append(str(arguments.photos))
         counts = json.loads(output_of(str(counter), *options))
@@ -362,7 +365,7 @@ def main() -> int:
     tell(now)
 
     known = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    other = bool(arguments.photos or arguments.every or arguments.every_bits)
+    other = bool(arguments.photos or arguments.every_bits)
     wrong = [] if other else beyond_limits(now)
     if arguments.write and not other:
         known = {release: now}

@@ -4,8 +4,7 @@
 // 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
 // tools/device_costs.py multiplies it by the instructions of the loops.
 //
-//     lockstep_counts [--every MCUS] [--every-bits BITS] [FOLDER]   # as if the row index had an
-//     entry every so many MCUs or bits
+//     lockstep_counts [--every-bits BITS] [FOLDER]   # with row indexes of another spacing
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -68,53 +67,25 @@ struct Stretch {
   int64_t steps = 0, mcus = 0;
 };
 
-// Between two entries of a row: so many MCUs, or the first after so many bits. 0: no such entries.
-struct Spacing {
-  int64_t mcus = 0, bits = 0;
-  bool any() const { return mcus > 0 || bits > 0; }
-};
-
-// As the index has them; or those of a finer one that do not end left of the window, the longest
-// first.
-std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device, Spacing every) {
+std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device) {
   const DeviceJpegMemory& at = device.memory();
   const DevicePicture& picture = device.batch().picture(0);
-  int64_t left_of = INT64_MAX;
-  for (int c = 0; c < picture.components; ++c) {
-    left_of = std::min<int64_t>(left_of, picture.plane[c].first_column >> picture.plane[c].h_shift);
-  }
   std::vector<int16_t> nowhere(size_t(device.batch().sizes().blocks) * 64);
   std::vector<Stretch> out;
   for (const RowJob& job : device.batch().row_jobs()) {
     RowWalk<TablesInMemory> walk(TablesInMemory(at.tables[0]), picture, job, at.streams,
                                  nowhere.data());
-    const int64_t mcus = job.mcus;
-    Stretch stretch;
-    uint32_t entry = walk.position();
-    for (int64_t mcu = 0, next; mcu < mcus; mcu = next) {
-      for (next = mcu; next == mcu; ++stretch.steps) {
-        walk.step();
-        next = mcus - (walk.left() + picture.blocks - 1) / picture.blocks;
-      }
-      ++stretch.mcus;
-      const bool ends = next == mcus || (every.mcus > 0 && next % every.mcus == 0) ||
-                        (every.bits > 0 && walk.position() - entry >= every.bits);
-      if (!ends) continue;
-      if (!every.any() || next > left_of) out.push_back(stretch);
-      stretch = {};
-      entry = walk.position();
-    }
-  }
-  if (every.any()) {
-    std::ranges::stable_sort(out, [](auto& a, auto& b) { return a.steps > b.steps; });
+    int64_t steps = 0;
+    for (; walk.more(); ++steps) walk.step();
+    out.push_back({steps, job.mcus});
   }
   return out;
 }
 
 // The jobs of a picture, 32 a warp, step by step, and what SumDc does for them.
-void count_walk(const jpeg_test::DeviceBatch& device, Spacing every, Counts& counts) {
+void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
   const DevicePicture& picture = device.batch().picture(0);
-  const std::vector<Stretch> jobs = stretches_of(device, every);
+  const std::vector<Stretch> jobs = stretches_of(device);
   counts.stretches += int64_t(jobs.size());
   for (size_t first = 0; first < jobs.size(); first += kLanes) {
     int64_t most = 0, mcus = 0;
@@ -212,18 +183,18 @@ void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
   counts.finish_fours += int64_t{kSize} * kChannels * ((kSize / 4 + kLanes - 1) / kLanes);
 }
 
-void count(const Bytes& bytes, const Window& window, bool flip, Spacing every, Counts& counts) {
-  jpeg_test::Decoder decoder;
+void count(const Bytes& bytes, const std::vector<uint8_t>& index, const Window& window, bool flip,
+           Counts& counts) {
   jpeg_test::DeviceBatch device;
   ++counts.pictures;
-  if (!device.add(bytes, decoder.row_index(bytes), window)) return;
+  if (!device.add(bytes, index, window)) return;
   device.decode();
   if (device.refused(0)) return;
   ++counts.taken;
   const DevicePicture& picture = device.batch().picture(0);
   const DeviceJpegSizes& sizes = device.batch().sizes();
   for (int i = 0; i < 4; ++i) count_tables(device.memory().codes[picture.code[i]], counts);
-  count_walk(device, every, counts);
+  count_walk(device, counts);
   counts.transform_warps += sizes.block_jobs;
   counts.color_warps_plain += sizes.pixel_jobs[size_t(ColorKind::kPlain)];
   counts.color_warps_doubled += sizes.pixel_jobs[size_t(ColorKind::kDoubled)];
@@ -236,13 +207,11 @@ void count(const Bytes& bytes, const Window& window, bool flip, Spacing every, C
 }  // namespace
 
 int main(int argc, char** argv) {
-  Spacing every;
+  int spacing = JpegRowIndex::kSpacing;
   std::string folder;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
-      every.mcus = std::atoi(argv[++i]);
-    } else if (std::strcmp(argv[i], "--every-bits") == 0 && i + 1 < argc) {
-      every.bits = std::atoi(argv[++i]);
+    if (std::strcmp(argv[i], "--every-bits") == 0 && i + 1 < argc) {
+      spacing = std::atoi(argv[++i]);
     } else {
       folder = argv[i];
     }
@@ -251,7 +220,7 @@ int main(int argc, char** argv) {
       folder.empty() ? made_pictures::made() : made_pictures::files_of(folder);
   jpeg_test::Draw draw(7);
   Counts counts;
-  int64_t file_bytes = 0, inner_entries = 0;
+  int64_t file_bytes = 0, index_bytes = 0;
   for (const Bytes& bytes : files) {
     JpegHeader header;
     if (!read_jpeg_header(bytes, header)) {
@@ -259,12 +228,11 @@ int main(int argc, char** argv) {
       continue;
     }
     file_bytes += int64_t(bytes.size());
-    if (every.mcus > 0) {
-      inner_entries += header.frame.mcus_high * ((header.frame.mcus_wide - 1) / every.mcus);
-    }
+    const std::vector<uint8_t> index = jpeg_test::fine_index(bytes, spacing);
+    index_bytes += int64_t(index.size());
     constexpr int kCrops = 4;
     for (int i = 0; i < kCrops; ++i) {
-      count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2, every,
+      count(bytes, index, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2,
             counts);
     }
   }
@@ -273,7 +241,7 @@ int main(int argc, char** argv) {
   std::printf("{\"files\": %zu, \"file_bytes\": %.0f, \"samples\": %ld, \"taken\": %ld,\n",
               files.size(), double(file_bytes) / file_count, long(counts.pictures),
               long(counts.taken));
-  std::printf(" \"inner_entries\": %.1f,\n", double(inner_entries) / file_count);
+  std::printf(" \"index_bytes\": %.1f,\n", double(index_bytes) / file_count);
   const std::pair<const char*, int64_t> means[] = {
       {"symbols", counts.symbols},
       {"table_warps", counts.table_warps},
