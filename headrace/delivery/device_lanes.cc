@@ -20,7 +20,7 @@ constexpr size_t kLanes = 4, kFewLanes = 2, kLittleMemory = 4096 * kMiB;
 // Batches that differ a little in size do not make a lane grow each time.
 size_t with_slack(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
 
-bool is_idle(const DeviceLane& lane) { return !lane.last || lane.last->done(); }
+bool is_done(const DeviceLane& lane) { return !lane.last || lane.last->done(); }
 
 }  // namespace
 
@@ -115,7 +115,7 @@ bool DeviceLanes::reserve(size_t bytes, bool whole) {
 DeviceLane& DeviceLanes::take(size_t bytes) {
   DeviceLane* small = nullptr;
   for (const auto& lane : lanes_) {
-    if (!is_idle(*lane)) continue;
+    if (!is_done(*lane)) continue;
     if (lane->bytes >= bytes) return *lane;
     small = lane.get();
   }
