@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 RECIPES: dict[str, list[Any]] = {
@@ -84,12 +85,13 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=40_000, help="of the repeated source")
     given = parser.parse_args()
     source = hr.open(given.source)
+    device = _core.open_device("cpu") if given.device == "cpu" else given.device
     repeated = hr.subset(source, list(range(len(source))) * -(-given.records // len(source)))
     print(f"{'recipe':20} {'device':>10} {'CPU':>10}  decoded there")
     for name, steps in RECIPES.items():
         rates = {}
         for decode in ("device", "cpu"):
-            view = loader_of(repeated, steps, decode, given).dlpack(given.device)
+            view = loader_of(repeated, steps, decode, given).dlpack(device)
             rates[decode] = rate_of(view, given)
             if decode == "device":
                 counts = {k: n for k, n in view.stats()["decoded"].items() if n}
@@ -97,7 +99,7 @@ def main() -> None:
         same = ""
         if given.device == "cpu":
             first = [
-                first_batches(loader_of(repeated, steps, decode, given).dlpack("cpu"), 2)
+                first_batches(loader_of(repeated, steps, decode, given).dlpack(device), 2)
                 for decode in ("device", "cpu")
             ]
             same = "same bits" if first[0] == first[1] else "OTHER BITS"
