@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <set>
@@ -143,13 +144,19 @@ uint8_t byte_of(int64_t batch, int64_t row, size_t i) {
 // Batches of rows and a small tensor; a row that comes finished is one higher already.
 class Feed final : public BatchFeed {
  public:
-  Feed(int64_t batches, Knowledge& knowledge, int64_t first = 0)
-      : batches_(batches), next_(first), knowledge_(knowledge) {}
+  Feed(int64_t batches, Knowledge& knowledge, int64_t first = 0, int slots = 1 << 20)
+      : batches_(batches), next_(first), knowledge_(knowledge), slots_(slots) {}
   std::optional<HostBatch> next(const std::function<bool()>&) override {
     if (next_ == batches_) return std::nullopt;
     const int64_t batch = next_++;
     const std::set<int64_t> finished = knowledge_.found(batch);
-    auto bytes = std::make_shared<Bytes>(size_t(kRows) * kRowBytes);
+    EXPECT_LT(*held_, slots_) << "no slot is left to fill";
+    const std::shared_ptr<Bytes> bytes(new Bytes(size_t(kRows) * kRowBytes),
+                                       [held = held_](const Bytes* slot) {
+                                         delete slot;
+                                         --*held;
+                                       });
+    ++*held_;
     for (int64_t row = 0; row < kRows; ++row) {
       const bool raised = finished.contains(row);
       for (size_t i = 0; i < kRowBytes; ++i) {
@@ -162,12 +169,13 @@ class Feed final : public BatchFeed {
     void* const labels = label->data();
     out.tensors.push_back(
         {.view = {data, DType::kUInt8, {kRows, int64_t(kRowBytes)}, {}},
-         .lease = std::move(bytes),
+         .lease = bytes,
          .pinned = true,
          .unfinished = std::make_shared<Raised>(batch, 0, kRows, knowledge_, finished)});
     out.tensors.push_back({.view = {labels, DType::kUInt8, {8}, {}}, .lease = std::move(label)});
     out.rest = std::make_shared<int64_t>(batch);
     out.name = "batch " + std::to_string(batch);
+    out.slots_left = slots_ - *held_;
     return out;
   }
   void again(const std::shared_ptr<void>& rest) override {
@@ -178,11 +186,15 @@ class Feed final : public BatchFeed {
   const int64_t batches_;
   int64_t next_;
   Knowledge& knowledge_;
+  const int slots_;
+  // shared: slots may come back when the feed is gone
+  const std::shared_ptr<std::atomic<int>> held_ = std::make_shared<std::atomic<int>>(0);
 };
 
 struct Delivery {
   std::shared_ptr<SimulatedDevice> device;
   PrefetchOptions options = {};
+  int slots = 1 << 20;  // of the feed
   Knowledge knowledge = {};
   std::vector<std::string> said = {};
   std::unique_ptr<Prefetcher> prefetcher = {};
@@ -191,7 +203,7 @@ struct Delivery {
   void start(int64_t batches) {
     options.warn = [this](const std::string& text) { said.push_back(text); };
     if (!prefetcher) prefetcher = std::make_unique<Prefetcher>(device, options);
-    prefetcher->start(std::make_unique<Feed>(batches, knowledge, taken));
+    prefetcher->start(std::make_unique<Feed>(batches, knowledge, taken, slots));
   }
   // Reads them on a stream of its own, when that gets there.
   void take(int64_t most) {
@@ -293,6 +305,14 @@ TEST(DeviceLanes, AnyNumberOfLanesAndPartsGivesTheSameBatches) {
                    .lanes = 1 << seed % 3,
                    .scratch_limit = kRowRoom * (seed % 5 == 0 ? 1 : seed % 14)};
     run.expect_all(8);
+  }
+}
+
+TEST(DeviceLanes, TheFeedKeepsASlotToFill) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Delivery run{.device = device(seed), .slots = 2 + int(seed % 3)};
+    run.options = {.depth = 1 + int(seed % 4), .scratch_limit = 4 * kRowRoom};
+    run.expect_all(12);
   }
 }
 
