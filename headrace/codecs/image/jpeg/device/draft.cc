@@ -147,10 +147,10 @@ bool JpegDrafting::begin(std::span<const uint8_t> bytes, std::span<const uint8_t
   rows_.blocks = picture.blocks;
   find_planes(frame, draft, rows_);
   if (!are_known(rows_)) return false;
-  const int first = first_walked(rows_);
-  picture.mcu_columns = rows_.right - first;
-  picture.first_block = -int64_t{first} * picture.blocks;
-  draft.blocks = walked_blocks(rows_);
+  walked_ = walked_rows(rows_);
+  picture.mcu_columns = rows_.right - walked_.first_column;
+  picture.first_block = -int64_t{walked_.first_column} * picture.blocks;
+  draft.blocks = walked_.blocks;
   return true;
 }
 

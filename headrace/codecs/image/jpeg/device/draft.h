@@ -43,14 +43,14 @@ class JpegDrafting {
   bool begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
              const Window& window, ColorMode color, JpegDeviceDraft& draft);
   // False where its row index has rows alone.
-  bool is_searched() const { return are_searched(rows_); }
+  bool is_searched() const { return walked_.are_searched; }
   // Words and jobs that write() makes, at most.
-  size_t most_words() const { return headrace::most_words(rows_); }
-  size_t most_jobs() const { return headrace::most_jobs(rows_); }
+  size_t most_words() const { return walked_.words; }
+  size_t most_jobs() const { return walked_.jobs; }
   // Writes the rows' bytes, without stuffing, and the draft's jobs. Returns the words that the
   // picture needs of these; 0 where the CPU has to decode it.
   size_t write(uint32_t* to, JpegDeviceDraft& draft) const {
-    return write_device_rows(rows_, to, draft.row_jobs);
+    return write_device_rows(rows_, walked_, to, draft.row_jobs);
   }
 
  private:
@@ -67,6 +67,7 @@ class JpegDrafting {
   std::array<Code, 4> codes_;
   JpegHeader header_;
   JpegRowIndex index_;
+  JpegWalkedRows walked_;
   JpegDeviceRows rows_{.bytes = {}, .header = header_, .index = index_};
 };
 

@@ -20,10 +20,15 @@ constexpr size_t kMostWords = size_t{1} << 25;
 
 // Without stuffing: `wanted` bytes or somewhat more, or those up to a marker or the end.
 Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out) {
-  constexpr size_t kLeast = 64;
+  constexpr size_t kAtOnce = 64;  // bytes, without a rest that would be taken one by one
   Unstuffed all;
   for (bool more = true; more && all.written < wanted;) {
-    const size_t count = std::min(std::max(wanted - all.written, kLeast), in.size() - all.read);
+    size_t count = in.size() - all.read;
+    const size_t missing = wanted - all.written;
+    if (missing < count) {
+      const size_t stuffed = missing + missing / 128 + kAtOnce;  // about
+      count = std::min(count, stuffed / kAtOnce * kAtOnce);
+    }
     const Unstuffed copied = unstuff(in.subspan(all.read, count), out + all.written);
     all.read += copied.read;
     all.written += copied.written;
@@ -279,55 +284,31 @@ bool are_known(const JpegDeviceRows& rows) {
   return together == 1 || (rows.end + together - 1) / together * together <= rows.index.size() - 1;
 }
 
-bool are_searched(const JpegDeviceRows& rows) {
-  for (int row = rows.first; row < rows.end; ++row) {
-    if (!rows.index.row(row).searched) return false;
-  }
-  return true;
-}
-
-int first_walked(const JpegDeviceRows& rows) {
-  int first = rows.left;
-  for (int row = rows.first; row < rows.end; ++row) {
-    const JpegInnerEntry* const begin = Entries(rows, row).begin();
-    if (!begin) return 0;
-    first = std::min(first, static_cast<int>(begin->mcu));
-  }
-  return first;
-}
-
-int64_t walked_blocks(const JpegDeviceRows& rows) {
-  const int first = first_walked(rows), columns = rows.right - first;
-  const int64_t before_last = int64_t{rows.end - rows.first - 1} * columns;
-  return (before_last + end_column(rows, rows.end - 1) - first) * rows.blocks;
-}
-
-size_t most_words(const JpegDeviceRows& rows) {
-  size_t words = 0;
+JpegWalkedRows walked_rows(const JpegDeviceRows& rows) {
+  JpegWalkedRows out{.first_column = rows.left};
+  const size_t runs = most_runs(rows);
   for (int row = rows.first; row < rows.end; ++row) {
     const Entries entries(rows, row);
-    const size_t skipped = entries.begin() ? entries.begin()->bit / 32 * 4 : 0;
-    const size_t bytes = entries.beyond() ? (entries.beyond()->bit + 7) / 8
-                                          : end_byte(rows, row) - rows.index.row(row).byte;
-    words += (std::max(bytes, skipped) - skipped) / 4 + most_runs(rows) * (1 + kZeroWords);
+    const JpegInnerEntry *const begin = entries.begin(), *const beyond = entries.beyond();
+    out.first_column = std::min(out.first_column, begin ? static_cast<int>(begin->mcu) : 0);
+    const size_t skipped = begin ? begin->bit / 32 * sizeof(uint32_t) : 0;
+    const size_t bytes =
+        beyond ? (beyond->bit + 7) / 8 : end_byte(rows, row) - rows.index.row(row).byte;
+    out.words += (std::max(bytes, skipped) - skipped) / sizeof(uint32_t) + runs * (1 + kZeroWords);
+    out.jobs += runs + entries.end - entries.first;
+    out.are_searched &= rows.index.row(row).searched;
   }
-  return words;
+  const int64_t before_last = int64_t{rows.end - rows.first - 1} * (rows.right - out.first_column);
+  out.blocks = (before_last + end_column(rows, rows.end - 1) - out.first_column) * rows.blocks;
+  return out;
 }
 
-size_t most_jobs(const JpegDeviceRows& rows) {
-  size_t jobs = 0;
-  for (int row = rows.first; row < rows.end; ++row) {
-    const Entries entries(rows, row);
-    jobs += most_runs(rows) + entries.end - entries.first;
-  }
-  return jobs;
-}
-
-size_t write_device_rows(const JpegDeviceRows& rows, uint32_t* to, std::vector<RowJob>& jobs) {
-  const int columns = rows.right - first_walked(rows);
+size_t write_device_rows(const JpegDeviceRows& rows, const JpegWalkedRows& walked, uint32_t* to,
+                         std::vector<RowJob>& jobs) {
+  const int columns = rows.right - walked.first_column;
   const size_t first_job = jobs.size();
-  if (most_words(rows) > kMostWords) return 0;
-  jobs.reserve(first_job + most_jobs(rows));
+  if (walked.words > kMostWords) return 0;
+  jobs.reserve(first_job + walked.jobs);
   size_t word = 0;
   for (int row = rows.first; row < rows.end; ++row) {
     if (!DeviceRow(rows, row, columns, to, jobs).add(word)) return 0;

@@ -25,20 +25,22 @@ struct JpegDeviceRows {
 
 // Whether the index knows the rows. REQUIRED by the functions below.
 bool are_known(const JpegDeviceRows& rows);
-// The column of MCUs with which the walk begins, at most `left`.
-int first_walked(const JpegDeviceRows& rows);
-// Blocks of what is walked: a row of MCUs after the other, each from the first column to `right`.
-int64_t walked_blocks(const JpegDeviceRows& rows);
-// Whether all of them were searched for entries inside of rows.
-bool are_searched(const JpegDeviceRows& rows);
-// Words and jobs that write_device_rows() makes, at most; of words, hardly more than it does.
-size_t most_words(const JpegDeviceRows& rows);
-size_t most_jobs(const JpegDeviceRows& rows);
+
+// What the index tells of them.
+struct JpegWalkedRows {
+  int first_column = 0;      // of MCUs, with which the walk begins: at most `left`
+  int64_t blocks = 0;        // a row of MCUs after the other, each from that column to `right`
+  size_t words = 0;          // that write_device_rows() makes at most; hardly more than it does
+  size_t jobs = 0;           // the same
+  bool are_searched = true;  // for entries inside of rows, all of them
+};
+JpegWalkedRows walked_rows(const JpegDeviceRows& rows);
 
 // Writes the bytes of the rows and appends jobs, the longest first, whose words and blocks are
 // numbered as if the first walked column were 0. Returns the words; 0 where the CPU has to decode
 // the picture (some jobs may have been appended then): an entry is not of these bytes, the bytes
 // end, or a marker is not the one that belongs there.
-size_t write_device_rows(const JpegDeviceRows& rows, uint32_t* to, std::vector<RowJob>& jobs);
+size_t write_device_rows(const JpegDeviceRows& rows, const JpegWalkedRows& walked, uint32_t* to,
+                         std::vector<RowJob>& jobs);
 
 }  // namespace headrace
