@@ -2,6 +2,7 @@
 #include "headrace/executor/decode_trial.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -65,7 +66,7 @@ bool make(const RowTask& task, int64_t index, int64_t position, const std::vecto
 DeviceDecoding::Counts try_decoding(const RowTask& task) {
   const Plan& plan = *task.plan;
   const std::vector<bool> by_range = plan.by_range();
-  const auto memory = [](size_t, size_t bytes) { return make_pages(bytes); };
+  const auto memory = [](size_t, size_t bytes) { return make_values(bytes); };
   const int64_t records = std::min(kRecords, task.source->size());
   DeviceDecoding::Counts counts{};
   if (const int64_t made = made_before(plan, task.left); made > 0) {
@@ -83,9 +84,13 @@ DeviceDecoding::Counts try_decoding(const RowTask& task) {
       RecordData data;
       Record record;
       const int64_t index = task.source->size() * i / records;
-      if (!make(task, index, i, by_range, *log, data, record, renderer)) continue;
-      RowSource source{.row = int(i - range.begin), .record = &record, .result = {}};
-      rows.write({&source, 1}, renderer);
+      try {
+        if (!make(task, index, i, by_range, *log, data, record, renderer)) continue;
+        RowSource source{.row = int(i - range.begin), .record = &record, .result = {}};
+        rows.write({&source, 1}, renderer);
+      } catch (const std::exception&) {  // the loader says it, when it comes to this record
+        continue;
+      }
     }
   }
   return log->counts();
