@@ -224,6 +224,20 @@ def test_a_field_that_the_host_finishes_is_counted_too(photos: Path) -> None:
     assert sum(counts.values()) == 144
 
 
+def test_both_views_of_an_image_are_decoded_there(photos: Path) -> None:
+    hr.index(photos)
+    end = [T.ToDtype("float32", scale=True), T.Normalize(MEAN, STD)]
+    colors = [T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8), T.RandomGrayscale(0.2)]
+    one = [T.RandomResizedCrop(32), *colors, T.GaussianBlur(5), *end]
+    steps = [T.Fork("image", one=one, two=[T.RandomResizedCrop(32), *end])]
+    expected = epoch(on_cpu(photos, steps))
+    view = loader(photos, steps).dlpack(_core.simulated_device(seed=5))
+    assert epoch(view) == expected
+    counts = decoded(view)
+    assert counts["a field that the host finishes"] == 0
+    assert counts["device"] >= 2 * 50
+
+
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])
 def test_in_every_mode(photos: Path, mode: str) -> None:
     hr.index(photos)
