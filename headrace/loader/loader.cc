@@ -20,7 +20,6 @@
 #include "headrace/loader/resolved_options.h"
 #include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
-#include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/stored_pictures.h"
 #include "headrace/sources/stored_sounds.h"
 
@@ -191,7 +190,7 @@ class Loader::Impl {
   // What makes a row index.
   std::string index_hint() const {
     if (options().row_index == RowIndexUse::kOff) return "index=False leaves it out";
-    return index_command(*path_.source()) + " makes one";
+    return "`headrace index PATH` or hr.index(source) makes one";
   }
   // Of the pictures so far that a device might have decoded; empty where it decoded all.
   std::string left_to_cpu() const {

@@ -209,10 +209,4 @@ BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, 
   return out;
 }
 
-std::string index_command(const Source& source) {
-  const std::vector<const Source*> origins = source.origins();
-  const std::string root = origins.size() == 1 ? origins[0]->root() : std::string();
-  return root.empty() ? "hr.index(source)" : "`headrace index " + root + "`";
-}
-
 }  // namespace headrace

@@ -30,8 +30,4 @@ struct BuiltRowIndex {
 BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, int threads,
                               const Progress& progress);
 
-// What a person types to make it: "`headrace index train/`", "hr.index(source)" where no path names
-// all of the records.
-std::string index_command(const Source& source);
-
 }  // namespace headrace
