@@ -50,8 +50,9 @@ DecodeChoice choose_decode(const DecodeQuestion& question) {
 DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish) {
   DecodeChoice choice = choose_decode(question);
   if (!choice.there || std::ranges::count(finish.decodable, true)) return choice;
-  return on_cpu(question, finish.any() ? "only clips are finished there, and threads decode videos"
-                                       : "pictures are finished on the " + finish.text);
+  return on_cpu(question, finish.any()
+                              ? "only clips or masks are finished there, which threads decode"
+                              : "pictures are finished on the " + finish.text);
 }
 
 DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,

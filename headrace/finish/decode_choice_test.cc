@@ -112,7 +112,7 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
          "pictures are finished on the host: RandomAffine stands in the way");
   expect([](DecodeQuestion&) {},
          {.there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
-         "only clips are finished there, and threads decode videos");
+         "only clips or masks are finished there, which threads decode");
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
       continue;
     }
     there[i] = place_of(plan, output.field);
-    decodable[i] = is_one;
+    decodable[i] = is_one && output.state.kind == FieldKind::kImage;  // masks are no JPEGs
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
                 " crosses as bytes, " + in_kib(size_t(element_count(output.state.shape))) +
