@@ -2,12 +2,16 @@
 #include "headrace/delivery/device_finisher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "headrace/base/error.h"
 
 namespace headrace {
 namespace {
+
+// Parts that are put together at the same time, at most: as many as there are lanes for.
+constexpr int64_t kPartsTogether = 4;
 
 // Of rows that are put together.
 size_t scratch_of(const UnfinishedRows& rows) {
@@ -50,32 +54,43 @@ const uint8_t* at(const void* memory, size_t offset) {
 }  // namespace
 
 std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& rows,
-                                                         const void* slot, size_t limit) const {
-  std::vector<Part> parts;
+                                                         const void* slot, size_t limit) {
   // Room is estimated; where that was too little, a part is halved.
-  const auto add = [&](const auto& again, int64_t first, int64_t last) -> void {
+  const auto add = [&](const auto& again, int64_t first, int64_t last,
+                       std::vector<Part>& to) -> void {
     const std::shared_ptr<UnfinishedRows> part = rows.part(first, last);
     part->put_together();
     const int64_t half = cut_near(rows, first, first + (last - first + 1) / 2, last);
     const bool is_whole = half >= last;
     if (scratch_of(*part) > limit && !is_whole) {
-      again(again, first, half);
-      again(again, half, last);
+      again(again, first, half, to);
+      again(again, half, last, to);
       return;
     }
     std::vector<Crossing> own;
     for (const auto& piece : part->slot_pieces()) {
       own.push_back({at(slot, piece.begin), piece.bytes});
     }
-    parts.push_back({part, first, std::move(own), part->parameters().data()});
+    to.push_back({part, first, std::move(own), part->parameters().data()});
   };
   // Parts that need about the same: what is left, by the parts that are left.
-  for (int64_t first = 0, last = 0; first < rows.rows() || parts.empty(); first = last) {
+  const int64_t of_thread = rows.rows_for_a_thread();
+  int64_t threads = of_thread > 0 ? std::min(rows.rows() / of_thread, kPartsTogether) : 1;
+  std::vector<int64_t> begins;
+  for (int64_t first = 0; first < rows.rows() || begins.empty(); --threads) {
+    begins.push_back(first);
     const size_t room = rows.room_of(first, rows.rows());
-    const size_t left = (room + limit - 1) / limit;
-    last = left <= 1 ? rows.rows()
-                     : cut_near(rows, first, end_of(rows, first, room / left), rows.rows());
-    add(add, first, last);
+    const size_t left = std::max((room + limit - 1) / limit, size_t(std::max<int64_t>(threads, 1)));
+    first = left <= 1 ? rows.rows()
+                      : cut_near(rows, first, end_of(rows, first, room / left), rows.rows());
+  }
+  std::vector<std::vector<Part>> made(begins.size());
+  together_.run(begins.size(), [&](size_t i) {
+    add(add, begins[i], i + 1 < begins.size() ? begins[i + 1] : rows.rows(), made[i]);
+  });
+  std::vector<Part> parts;
+  for (std::vector<Part>& some : made) {
+    std::ranges::move(some, std::back_inserter(parts));
   }
   return parts;
 }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "headrace/delivery/device_lanes.h"
+#include "headrace/delivery/staging_copier.h"
+#include "headrace/executor/threads/parallel_for.h"
 #include "headrace/finish/unfinished_rows.h"
 
 namespace headrace {
@@ -17,8 +19,10 @@ namespace headrace {
 class DeviceFinisher {
  public:
   // A row alone may take more than a lane's limit, and so may rows that stay together.
-  DeviceFinisher(DevicePtr device, DeviceLanes::Limits limits)
-      : lanes_(std::move(device), limits) {}
+  // helpers: of the process's workers, that put parts together.
+  DeviceFinisher(DevicePtr device, DeviceLanes::Limits limits,
+                 int helpers = StagingCopier::default_helpers())
+      : lanes_(std::move(device), limits), together_(helpers) {}
 
   // A piece of a slot, or of the memory that it passes through.
   struct Crossing {
@@ -33,9 +37,9 @@ class DeviceFinisher {
     const void* parameters = nullptr;  // on the host
     uint8_t* verdict = nullptr;        // on the host: where it goes
   };
-  // All rows in one, where they fit, else in parts that need about the same; each row is put
-  // together once. slot: of the field (BatchField::view.data). Throws Exception HR0880 where the
-  // device has no memory for one row.
+  // Few parts that need about the same, as many as threads may put together at the same time, or
+  // more where they would not fit; each row is put together once. slot: of the field
+  // (BatchField::view.data). Throws Exception HR0880 where the device has no memory for one row.
   std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot);
 
   struct Queued {
@@ -54,9 +58,10 @@ class DeviceFinisher {
   DeviceLanes::Stats stats() const { return lanes_.stats(); }
 
  private:
-  std::vector<Part> divide(const UnfinishedRows& rows, const void* slot, size_t limit) const;
+  std::vector<Part> divide(const UnfinishedRows& rows, const void* slot, size_t limit);
 
   DeviceLanes lanes_;
+  ParallelFor together_;
 };
 
 }  // namespace headrace

@@ -27,6 +27,9 @@ class CodedRows {
   // whatever size it is delivered in.
   static constexpr size_t kUsualRow = size_t{192} << 10;
 
+  // Some 5 us each to put together: less than waking a thread takes is not worth one.
+  static constexpr int64_t kRowsOfThread = 64;
+
   // shape: (C, H, W) of each, as bytes. coded: bytes of one (coded_share.h), which the slot has
   // room for on average. shared: with the loader, and batches under way.
   CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,

@@ -90,6 +90,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   }
   size_t crossing_bytes() const override;
   void queue(Stream& stream, const There& there, void* finished) const override;
+  int64_t rows_for_a_thread() const override { return coded_ ? CodedRows::kRowsOfThread : 0; }
   bool may_begin_at(int64_t row) const override;
   std::map<std::string_view, int64_t> finished_before() const override;
   std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const override;

@@ -33,6 +33,9 @@ class UnfinishedRows {
   // About how much device memory rows [first, last) need as one part. Takes no longer than looking
   // at each row once.
   virtual size_t room_of(int64_t first, int64_t last) const = 0;
+  // How many rows are worth a thread that puts them together; 0: putting them together takes no
+  // time.
+  virtual int64_t rows_for_a_thread() const { return 0; }
   // Whether a part may begin with this row: rows that are mixed with each other stay together.
   virtual bool may_begin_at(int64_t row) const {
     (void)row;

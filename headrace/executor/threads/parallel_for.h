@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop whose rounds are done by the thread that calls it and by some of the process's workers,
+// which come as they are free; so it is never slower than the caller alone.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/executor/threads/thread_pool.h"
+
+namespace headrace {
+
+class ParallelFor final : private PoolClient {
+ public:
+  // helpers: workers beside the caller, at most. They are asked for with the first loop.
+  explicit ParallelFor(int helpers) : helpers_(helpers) {}
+  ~ParallelFor() override;
+  ParallelFor(const ParallelFor&) = delete;
+  ParallelFor& operator=(const ParallelFor&) = delete;
+
+  // Calls body(0) to body(count - 1), each once, on any thread; returns when all have returned.
+  // Throws what the first of them threw, by number. Called by one thread at a time.
+  void run(size_t count, const std::function<void(size_t)>& body) EXCLUDES_LOCK(mutex_);
+
+ private:
+  int max_workers() const override { return helpers_; }
+  bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
+  void ask_for_help(size_t rounds);
+  bool do_one() EXCLUDES_LOCK(mutex_);
+
+  int helpers_;
+  bool is_member_ = false;
+  Mutex mutex_;
+  Condition idle_;
+  // Of the loop under way; none where count_ is 0.
+  const std::function<void(size_t)>* body_ GUARDED_BY(mutex_) = nullptr;
+  size_t count_ GUARDED_BY(mutex_) = 0, begun_ GUARDED_BY(mutex_) = 0;
+  int active_ GUARDED_BY(mutex_) = 0;                          // rounds
+  std::vector<std::exception_ptr> errors_ GUARDED_BY(mutex_);  // by round
+};
+
+}  // namespace headrace
