@@ -54,7 +54,8 @@ const uint8_t* at(const void* memory, size_t offset) {
 }  // namespace
 
 std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& rows,
-                                                         const void* slot, size_t limit) {
+                                                         const void* slot, size_t limit,
+                                                         bool hurry) {
   // Room is estimated; where that was too little, a part is halved.
   const auto add = [&](const auto& again, int64_t first, int64_t last,
                        std::vector<Part>& to) -> void {
@@ -74,7 +75,7 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& r
     to.push_back({part, first, std::move(own), part->parameters().data()});
   };
   // Parts that need about the same: what is left, by the parts that are left.
-  const int64_t of_thread = rows.rows_for_a_thread();
+  const int64_t of_thread = hurry ? rows.rows_for_a_thread() : 0;
   int64_t threads = of_thread > 0 ? std::min(rows.rows() / of_thread, kPartsTogether) : 1;
   std::vector<int64_t> begins;
   for (int64_t first = 0; first < rows.rows() || begins.empty(); --threads) {
@@ -96,11 +97,11 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& r
 }
 
 std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(const UnfinishedRows& rows,
-                                                           const void* slot) {
+                                                           const void* slot, bool hurry) {
   const auto size = [](const Part& part) { return scratch_of(*part.rows); };
   while (true) {
     const size_t limit = lanes_.limit();
-    std::vector<Part> parts = divide(rows, slot, limit);
+    std::vector<Part> parts = divide(rows, slot, limit, hurry);
     const Part& largest = *std::ranges::max_element(parts, {}, size);
     // A part of more than the limit cannot be divided; nor can one row.
     const bool whole = size(largest) > limit || largest.rows->rows() <= 1;

@@ -37,10 +37,10 @@ class DeviceFinisher {
     const void* parameters = nullptr;  // on the host
     uint8_t* verdict = nullptr;        // on the host: where it goes
   };
-  // Few parts that need about the same, as many as threads may put together at the same time, or
-  // more where they would not fit; each row is put together once. slot: of the field
+  // All rows in one, where they fit, else in parts that need about the same; in a hurry in a few,
+  // which threads put together at the same time. Each row is put together once. slot: of the field
   // (BatchField::view.data). Throws Exception HR0880 where the device has no memory for one row.
-  std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot);
+  std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot, bool hurry = false);
 
   struct Queued {
     EventPtr crossed;  // after the copies from the host
@@ -58,7 +58,7 @@ class DeviceFinisher {
   DeviceLanes::Stats stats() const { return lanes_.stats(); }
 
  private:
-  std::vector<Part> divide(const UnfinishedRows& rows, const void* slot, size_t limit);
+  std::vector<Part> divide(const UnfinishedRows& rows, const void* slot, size_t limit, bool hurry);
 
   DeviceLanes lanes_;
   ParallelFor together_;

@@ -68,13 +68,15 @@ struct Prefetcher::Slabs {
   }
 };
 
-// The unfinished tensors' parts. False where the device has no memory for a row, and the batch is
-// to be made again, for less.
+// The unfinished tensors' parts: few, where the consumer has batches to take, since many side by
+// side take more of the device from the model. False where the device has no memory for a row, and
+// the batch is to be made again, for less.
 bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
+  const bool hurry = ready() == 0;
   for (const HostTensor& tensor : batch.tensors) {
     if (!tensor.unfinished) continue;
     try {
-      stage.parts.push_back(finisher_.parts_of(*tensor.unfinished, tensor.view.data));
+      stage.parts.push_back(finisher_.parts_of(*tensor.unfinished, tensor.view.data, hurry));
     } catch (const Exception& exception) {
       if (!is_out_of_memory(exception) || !tensor.unfinished->needs_too_much()) throw;
       say_once("there is not enough memory on " + device_->name() +
