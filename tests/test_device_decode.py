@@ -128,6 +128,8 @@ def test_batches_equal_those_that_the_cpu_decodes(
 
 
 OF_THE_FILES = {"device", "another format", "no row index"}
+# Of files that no device decodes: a step that looks at all pixels makes them.
+AFTER_A_PASS = {"pixels made before", "colours before the end"}
 
 
 @pytest.mark.parametrize(
@@ -143,8 +145,8 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         ([T.Pad(300, fill=200), T.CenterCrop(64), T.RandomHorizontalFlip()], set()),
         ([T.Resize((40, 40)), T.ColorJitter(brightness=0.4)], set()),
         ([T.Resize((40, 40)), T.ColorJitter(saturation=0.4)], set()),
-        ([T.RandomResizedCrop(40), T.ColorJitter(0.4, 0.4, 0.4, 0.1)], set()),
-        ([T.RandomResizedCrop(33), T.RandomEqualize(), T.RandomVerticalFlip()], set()),
+        ([T.RandomResizedCrop(40), T.ColorJitter(0.4, 0.4, 0.4, 0.1)], AFTER_A_PASS),
+        ([T.RandomResizedCrop(33), T.RandomEqualize(), T.RandomVerticalFlip()], AFTER_A_PASS),
         (
             [T.Resize((40, 40)), T.CLAHE(), T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
             {"pixels made before"},
@@ -176,7 +178,19 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         ([T.Pad(5, fill=3), T.Resize((40, 40))], {"a border that is resized"}),
         ([T.Resize((64, 64)), T.Resize((40, 40))], {"pixels made before"}),
         ([T.Pad(300), T.RandomCrop(32)], set()),
-        ([T.Resize((40, 40)), T.GaussianBlur(3)], {"pixels made before"}),
+        ([T.Resize((40, 40)), T.GaussianBlur(3), T.RandomHorizontalFlip()], AFTER_A_PASS),
+        (
+            [
+                T.RandomResizedCrop(41),
+                T.RandomAdjustSharpness(2.5),
+                T.RandomAffine(20, scale=(0.7, 1.2), interpolation="bilinear", fill=(9, 80, 7)),
+                T.RandomPerspective(),
+            ],
+            AFTER_A_PASS,
+        ),
+        ([T.RandomResizedCrop(40), T.RandAugment(3), T.RandomHorizontalFlip()], AFTER_A_PASS),
+        ([T.RandomResizedCrop(39), T.TrivialAugmentWide(interpolation="bilinear")], AFTER_A_PASS),
+        ([T.Resize((40, 40)), T.GaussianBlur(33, 9.0)], {"pixels made before"}),
     ],
     ids=[
         "eval",
@@ -198,6 +212,10 @@ OF_THE_FILES = {"device", "another format", "no row index"}
         "two_resizes",
         "border_alone",
         "blur",
+        "warps",
+        "rand_augment",
+        "trivial_augment",
+        "wide_blur",
     ],
 )
 def test_whatever_the_steps_are(photos: Path, steps: list[Any], reasons: set[str]) -> None:
@@ -209,6 +227,10 @@ def test_whatever_the_steps_are(photos: Path, steps: list[Any], reasons: set[str
             assert epoch(view) == expected
             counts = {reason for reason, count in decoded(view).items() if count}
             assert sum(decoded(view).values()) == 72
+            if reasons is AFTER_A_PASS:
+                assert counts - OF_THE_FILES <= reasons
+                assert decoded(view)["device"] >= 50
+                continue
             assert counts - OF_THE_FILES == reasons
 
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/fields/pictures.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/image/coded_program.h"
 #include "headrace/image/device_warp.h"
-#include "headrace/image/pending_picture.h"
 
 namespace headrace {
 namespace {
@@ -180,20 +182,30 @@ bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
   return after > before && after * pixel > renderer.largest_value();
 }
 
-Recipe warped(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
-  return Recipe(
-      std::make_shared<const WarpedPicture>(WarpedPicture{.from = pixels, .warp = *pass.warp}));
+// Where a device decodes the image the warp is left to it, if kernels have it.
+bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
+  if (is_mask || !picture.left_to_device() || warp.to != picture.size() ||
+      !runs_on_device(warp, is_mask, picture.channels())) {
+    return false;
+  }
+  picture = pending(std::move(picture), warp_pass(warp));
+  return true;
 }
 
-constexpr PassFunction kWarpPass{warped, PassCode::kWarp};
+// A shift is an edit of what is decoded. After colours or a pass it is a warp like others.
+bool left_as_shift(const Warp& warp, const Geometry& shift, Recipe& picture) {
+  if (!picture.left_to_device()) return false;
+  Recipe shifted = picture;
+  const auto fits = [&](const Geometry::Move& move) { return edited(shifted, move, {}); };
+  NotCoded why{};
+  if (!std::ranges::all_of(shift.moves(), fits) || !coded_program_of(shifted, why)) {
+    return left_as_warp(warp, /*is_mask=*/false, picture);
+  }
+  picture = std::move(shifted);
+  return true;
+}
 
 Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Recipe& picture) {
-  if (!is_mask && picture.left_to_device() && warp.to == picture.size() &&
-      runs_on_device(warp, is_mask, picture.channels())) {
-    picture = pending(std::move(picture),
-                      {.function = &kWarpPass, .warp = std::make_shared<const Warp>(warp)});
-    return {};
-  }
   WarpedPicture warped{.from = {}, .warp = warp, .is_mask = is_mask, .collage = picture.collage()};
   if (!warped.collage) {
     if (Result<void> made = renderer.materialize(picture); !made) return made;
@@ -320,8 +332,11 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
       const bool is_mask = filter.has_value();
       const Geometry shift =
           shifted(*warp, is_mask ? std::span(&warp->style.mask_fill, 1) : warp->style.fill);
-      done = follow_picture({shift, way.canvas, way.renderer}, value, filter);
+      if (is_mask || !left_as_shift(*warp, shift, value.picture)) {
+        done = follow_picture({shift, way.canvas, way.renderer}, value, filter);
+      }
     } else if (warp && !warp->quarter_turns) {
+      if (left_as_warp(*warp, filter.has_value(), value.picture)) continue;
       done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
     } else if (!edited(value.picture, moves[i], filter)) {
       // A resize keeps the border for itself, which would be many pixels.

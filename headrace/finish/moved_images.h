@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of a stage that make other pixels of an image than its own: neighbours and warps. Each
-// goes from one place among a batch's images to another.
+// goes from one place among a batch's images to another; all passes of one kind are one launch.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,10 @@
 
 #include "headrace/device/device.h"
 #include "headrace/image/pending_picture.h"
+#include "headrace/kernels/batch/blur_pictures.h"
+#include "headrace/kernels/batch/pass_plan.h"
+#include "headrace/kernels/batch/sharpen_pictures.h"
+#include "headrace/kernels/batch/warp_pictures.h"
 
 namespace headrace {
 
@@ -22,19 +26,27 @@ class MovedImages {
  public:
   // Whether kernels have the pass, for images of this size.
   static bool takes(const PendingPass& pass, Size size, int channels);
+  // What it takes of host memory at most.
+  static size_t told_bytes(const PendingPass& pass);
 
   // What a stage has; REQUIRES: takes() each.
   void plan(std::span<const MovedImage> images, Size size, int channels);
 
-  size_t parameter_bytes() const { return parameters_.size(); }
-  size_t scratch_bytes() const { return scratch_; }
+  size_t parameter_bytes() const { return parameters_end_; }
+  size_t scratch_bytes() const { return 0; }
   void write(uint8_t* to) const;
   // `parameters` and `scratch` are aligned to 256 bytes.
   void queue(Stream& stream, const uint8_t* parameters, uint8_t* scratch, uint8_t* images) const;
 
  private:
-  std::vector<uint8_t> parameters_;
-  size_t scratch_ = 0;
+  void add(const MovedImage& image, const PassPlanes& planes);
+
+  PassPlan<SharpenJob> sharpened_;
+  PassPlan<BlurJob> blurred_;
+  PassPlan<WarpJob> warped_;
+  std::vector<int32_t> tables_;  // of warps
+  // In the parameters; what is sharpened lies first.
+  size_t blurred_at_ = 0, warped_at_ = 0, tables_at_ = 0, parameters_end_ = 0;
 };
 
 }  // namespace headrace

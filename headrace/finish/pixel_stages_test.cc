@@ -12,8 +12,11 @@
 
 #include "headrace/device/host/host_device.h"
 #include "headrace/device/simulated/simulated_device.h"
+#include "headrace/fields/pictures.h"
 #include "headrace/finish/coded_rows_test_files.h"
+#include "headrace/image/affine.h"
 #include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/filters/gaussian_blur.h"
 
 namespace headrace::coded_rows_test {
 namespace {
@@ -54,7 +57,7 @@ class Both {
 
   void add_step() {
     const Arithmetic arithmetic = draw_.below(2) ? Arithmetic::kTorch : Arithmetic::kPillow;
-    const int which = draw_.below(15);
+    const int which = draw_.below(19);
     text_ += " " + std::to_string(which) + (arithmetic == Arithmetic::kTorch ? "t" : "p");
     switch (which) {
       case 0:
@@ -84,8 +87,58 @@ class Both {
         return pass(contrast_pass(factor(), arithmetic));
       case 12:
         return pass(autocontrast_pass(arithmetic));
+      case 13:
+        return pass(sharpness_pass(factor(), arithmetic));
+      case 14:
+      case 15:
+        return warp(arithmetic);
+      case 16:
+        return shift(arithmetic);
+      case 17:
+        return blur();
       default:
         return pass(equalize_pass());
+    }
+  }
+
+  void blur() {
+    const Size size = device_.size();
+    const auto taps = [&](int side) { return 1 + 2 * draw_.below(std::min(side, 12)); };
+    pass(gaussian_blur_pass({taps(size.height), taps(size.width)}, 0.1 + 2 * factor()));
+  }
+
+  WarpStyle drawn_style(Arithmetic arithmetic) {
+    static const double sand[] = {200, 170, 30};
+    WarpStyle style{.interpolation = draw_.below(2) ? Filter::kBilinear : Filter::kNearest,
+                    .arithmetic = arithmetic};
+    const int fills = draw_.below(3);
+    if (fills > 0) style.fill = std::span(sand).first(fills == 1 ? 1 : size_t(device_.channels()));
+    return style;
+  }
+
+  void warp(Arithmetic arithmetic) {
+    const WarpStyle style = drawn_style(arithmetic);
+    const double angle = draw_.below(3600) / 10.0;
+    follow(draw_.below(2) ? rotation_warp(angle, false, {}, device_.size(), style)
+                          : affine_warp({.translate = {factor() * 9, factor() * 9},
+                                         .scale = 0.5 + factor(),
+                                         .shear = {factor() * 20, 0}},
+                                        device_.size(), style));
+  }
+  // By whole pixels.
+  void shift(Arithmetic arithmetic) {
+    const AffineArguments by{.translate = {draw_.below(9) - 4.0, draw_.below(9) - 4.0}};
+    follow(affine_warp(by, device_.size(), drawn_style(arithmetic)));
+  }
+  // As operators let a field follow.
+  void follow(const Warp& warp) {
+    const Geometry geometry = Geometry().warp(warp);
+    for (Recipe* recipe : {&device_, &cpu_}) {
+      FieldValue value;
+      value.kind = FieldKind::kImage;
+      value.picture = *recipe;
+      ASSERT_TRUE(follow_picture({geometry, recipe->size(), renderer_}, value, {}));
+      *recipe = value.picture;
     }
   }
 

@@ -2,14 +2,39 @@
 #include "headrace/image/device_warp.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 
 #include "headrace/image/warp_pass.h"
 #include "headrace/image/warp_places.h"
 
 namespace headrace {
+namespace {
+
+Recipe warped(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
+  return Recipe(std::make_shared<const WarpedPicture>(
+      WarpedPicture{.from = pixels, .warp = *pass.warp, .is_mask = false}));
+}
+
+constexpr PassFunction kWarpPass{warped, PassCode::kWarp};
+
+}  // namespace
+
+PendingPass warp_pass(const Warp& warp) {
+  PendingPass pass{.function = &kWarpPass, .warp = std::make_shared<const Warp>(warp)};
+  std::ranges::copy(warp.style.fill, pass.numbers.begin());
+  return pass;
+}
+
+Warp warp_of(const PendingPass& pass) {
+  Warp warp = *pass.warp;
+  warp.style.fill = std::span(pass.numbers).first(warp.style.fill.size());
+  return warp;
+}
 
 bool runs_on_device(const Warp& warp, bool is_mask, int channels) {
   if (warp.field || warp.quarter_turns || channels < 1 || channels > 4) return false;
+  if (warp.style.fill.size() > 4) return false;
   const bool nearest = takes_nearest(warp, is_mask);
   if (!nearest && warp.style.interpolation != Filter::kBilinear) return false;
   const bool fixed = nearest && warp.style.arithmetic == Arithmetic::kPillow &&

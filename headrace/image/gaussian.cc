@@ -9,14 +9,18 @@
 namespace headrace {
 namespace {
 
-// What the taps beyond add up to changes no byte (5.8 sigma: 255 times the weight is below 2^-16).
+// At 5.8 sigma 255 times the weight is below 2^-16.
 constexpr double kReach = 5.8;
 
 }  // namespace
 
+int gaussian_reach(int size, double sigma) {
+  return static_cast<int>(std::min<double>(size / 2, std::ceil(kReach * sigma)));
+}
+
 std::vector<float> gaussian_taps(int size, double sigma) {
   const int half = size / 2;
-  const int reach = std::min(half, static_cast<int>(std::ceil(kReach * sigma)));
+  const int reach = gaussian_reach(size, sigma);
   double sum = 0;
   std::vector<double> weights;
   for (int at = -half; at <= half; ++at) {

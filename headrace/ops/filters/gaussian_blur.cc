@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GaussianBlur: each pixel a mean of its neighbourhood, weighted by the normal distribution.
+#include "headrace/ops/filters/gaussian_blur.h"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -127,9 +129,8 @@ class GaussianBlur final : public PixelOp {
                              " (height x width), the picture " + std::to_string(size.height) +
                              " x " + std::to_string(size.width)};
       }
-      const PendingPass blur{.function = &kBlurPass,
-                             .numbers = {double(kernel_.width), double(kernel_.height), sigma}};
-      if (Result<void> done = do_pass(context, field, blur); !done) return done;
+      Result<void> done = do_pass(context, field, gaussian_blur_pass(kernel_, sigma));
+      if (!done) return done;
     }
     return {};
   }
@@ -196,4 +197,9 @@ const OpRecord kGaussianBlur{
 const Register<OpRecord> registered_gaussian_blur(kGaussianBlur);
 
 }  // namespace
+
+PendingPass gaussian_blur_pass(Size kernel, double sigma) {
+  return {.function = &kBlurPass, .numbers = {double(kernel.width), double(kernel.height), sigma}};
+}
+
 }  // namespace headrace
