@@ -13,7 +13,7 @@ namespace {
 
 // Below it a tensor stays in the caches, from which the device reads it.
 constexpr size_t kLeastInPieces = size_t{256} << 10;
-constexpr int kMostHelpers = 4;  // with the caller they write as fast as most buses carry
+constexpr int kMostHelpers = 8;  // with the caller they write as fast as buses carry
 
 }  // namespace
 

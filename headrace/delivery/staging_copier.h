@@ -23,7 +23,7 @@ namespace headrace {
 class StagingCopier final : private PoolClient {
  public:
   static constexpr size_t kPieceBytes = size_t{2} << 20;
-  // At most 4, and half of the cores that this process may use.
+  // At most 8, and half of the cores that this process may use.
   static int default_helpers();
 
   explicit StagingCopier(int helpers = default_helpers()) : helpers_(helpers) {}
