@@ -169,7 +169,7 @@ void expect_to_go_on(Delivery& run, const OnHost& expected, const char* code, in
 TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu) {
   const OnHost expected = on_host(train(true), true);
   int64_t refused = 0;
-  for (int64_t k = 1; k <= 200; ++k) {
+  for (int64_t k = 1; k <= 200; k += k < 40 ? 1 : 5) {
     auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
     device->refuse_allocation(k);
     Delivery run{.device = device, .pipeline = train(true), .damaged = true};
@@ -182,14 +182,14 @@ TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu
 TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
   const OnHost expected = on_host(train(true), true);
   int64_t lost = 0;
-  for (int64_t k = 1; k <= 200; ++k) {
+  for (int64_t k = 1; k <= 200; k += k < 40 ? 1 : 5) {
     auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
     device->fail_at(k);
     Delivery run{.device = device, .pipeline = train(true), .damaged = true};
     expect_to_go_on(run, expected, "HR0883", k);
     lost += run.taken < int64_t(expected.batches.size());
   }
-  EXPECT_GE(lost, 50);
+  EXPECT_GE(lost, 30);
 }
 
 // What "auto" takes for a GPU.
