@@ -12,6 +12,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/decode/baseline.h"
 #include "headrace/codecs/image/jpeg/headers/markers.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 #include "headrace/storage/zstd.h"
@@ -139,13 +140,16 @@ Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
 
 std::unique_ptr<ImageDecoder> jpeg_decoder() { return Registry<CodecRecord>::find("jpeg")->make(); }
 
+// Bits between entries of a pack's row index: fewer entries than an index file has, since a pack has
+// to stay within a twentieth of the files' bytes, those included that are made for progressive ones.
+constexpr int kSpacing = 12288;
+
 // The row index of a JPEG; small ones have it, too, or a device could not decode them.
 std::vector<uint8_t> row_index_of(Bytes jpeg) {
   Buffer padded(jpeg.size());
   std::memcpy(padded.data(), jpeg.data(), jpeg.size());
-  thread_local const std::unique_ptr<ImageDecoder> decoder = jpeg_decoder();
-  Result<std::vector<uint8_t>> index = decoder->row_index(padded.bytes());
-  return index ? std::move(*index) : std::vector<uint8_t>();
+  thread_local JpegBaselineDecoder decoder;
+  return decoder.row_index(padded.bytes(), kSpacing);
 }
 
 // Around the original bytes.
