@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
+#include "headrace/delivery/with_room.h"
 #include "headrace/device/out_of_memory.h"
 
 namespace headrace {
@@ -16,9 +17,6 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kShare = 16, kLeast = 64 * kMiB, kMost = 512 * kMiB;
 // Where one photo's longest row takes several milliseconds, four batches side by side hide them.
 constexpr size_t kLanes = 4, kFewLanes = 2, kLittleMemory = 4096 * kMiB;
-
-// Batches that differ a little in size do not make a lane grow each time.
-size_t with_slack(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
 
 bool is_done(const DeviceLane& lane) { return !lane.last || lane.last->done(); }
 
@@ -53,7 +51,7 @@ std::shared_ptr<void> DeviceLanes::find_memory(size_t bytes) {
 }
 
 size_t DeviceLanes::size_for(size_t bytes) const {
-  return std::min(with_slack(bytes), std::max<size_t>(bytes, limit_));
+  return std::min(with_room(bytes), std::max<size_t>(bytes, limit_));
 }
 
 bool DeviceLanes::add(size_t bytes) {

@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "headrace/base/error.h"
+#include "headrace/delivery/with_room.h"
 
 namespace headrace {
 namespace {
-
-// Batches that differ a little in size do not make a slab grow each time.
-size_t with_room(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
 
 bool is_idle(const Slab& slab) {
   return std::all_of(slab.busy.begin(), slab.busy.end(),

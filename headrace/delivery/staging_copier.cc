@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "headrace/base/cores.h"
-#include "headrace/base/error.h"
 #include "headrace/kernels/non_temporal_copy.h"
 
 namespace headrace {
@@ -18,10 +17,6 @@ constexpr int kMostHelpers = 8;  // with the caller they write as fast as buses 
 }  // namespace
 
 int StagingCopier::default_helpers() { return std::min(kMostHelpers, allowed_cores().count() / 2); }
-
-StagingCopier::~StagingCopier() {
-  if (is_member_) ThreadPool::workers().remove(*this);
-}
 
 void StagingCopier::copy(void* to, uint8_t* staged, const void* from, size_t bytes,
                          Stream& stream) {
@@ -38,7 +33,7 @@ void StagingCopier::copy(void* to, uint8_t* staged, const void* from, size_t byt
     claimed_ = front_ = 0;
     is_staged_.assign(pieces, false);
   }
-  ask_for_help(pieces);
+  helpers_.wake_for(pieces);
   try {
     for (size_t queued = 0; queued < bytes;) {
       stage_one();
@@ -50,19 +45,6 @@ void StagingCopier::copy(void* to, uint8_t* staged, const void* from, size_t byt
   } catch (...) {
     abandon();
     throw;
-  }
-}
-
-void StagingCopier::ask_for_help(size_t pieces) {
-  if (helpers_ <= 0 || pieces < 2) return;
-  if (is_member_) {
-    return ThreadPool::workers().wake(int(std::min(pieces - 1, size_t(helpers_))));
-  }
-  try {
-    ThreadPool::workers().add(*this);
-    is_member_ = true;
-  } catch (const Exception&) {
-    helpers_ = 0;  // the system has no thread for it: the caller does it alone
   }
 }
 

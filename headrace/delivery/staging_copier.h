@@ -26,8 +26,7 @@ class StagingCopier final : private PoolClient {
   // At most 8, and half of the cores that this process may use.
   static int default_helpers();
 
-  explicit StagingCopier(int helpers = default_helpers()) : helpers_(helpers) {}
-  ~StagingCopier() override;
+  explicit StagingCopier(int helpers = default_helpers()) : helpers_(*this, helpers) {}
   StagingCopier(const StagingCopier&) = delete;
   StagingCopier& operator=(const StagingCopier&) = delete;
 
@@ -37,17 +36,13 @@ class StagingCopier final : private PoolClient {
       EXCLUDES_LOCK(mutex_);
 
  private:
-  int max_workers() const override { return helpers_; }
+  int max_workers() const override { return helpers_.most(); }
   bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
 
-  void ask_for_help(size_t pieces);
   bool stage_one() EXCLUDES_LOCK(mutex_);
   size_t wait_for_more_than(size_t queued) EXCLUDES_LOCK(mutex_);
   size_t bytes_in_front() REQUIRES_LOCK(mutex_);
   void abandon() EXCLUDES_LOCK(mutex_);
-
-  int helpers_;
-  bool is_member_ = false;
 
   Mutex mutex_;
   Condition staged_one_;
@@ -58,6 +53,8 @@ class StagingCopier final : private PoolClient {
   size_t claimed_ GUARDED_BY(mutex_) = 0, front_ GUARDED_BY(mutex_) = 0;  // pieces
   std::vector<bool> is_staged_ GUARDED_BY(mutex_);                        // by piece
   int active_ GUARDED_BY(mutex_) = 0;  // pieces that are being written
+
+  Helpers helpers_;
 };
 
 }  // namespace headrace

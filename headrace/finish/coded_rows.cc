@@ -9,6 +9,7 @@
 
 #include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
 #include "headrace/finish/missing_rows.h"
+#include "headrace/kernels/batch/memory_sections.h"
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {
@@ -96,16 +97,6 @@ Place place_for(NotCoded why) {
       break;
   }
   return Place::kLarge;
-}
-
-template <class T>
-void append_at(uint8_t* to, size_t at, const std::vector<T>& values) {
-  if (!values.empty()) std::memcpy(to + at, values.data(), values.size() * sizeof(T));
-}
-
-template <class T>
-const T* section(const uint8_t* memory, size_t at) {
-  return reinterpret_cast<const T*>(memory + at);
 }
 
 }  // namespace
@@ -368,7 +359,7 @@ void CodedRows::lay_out() {
   parameters_end_ = offsets_at_ + rows_.size() * sizeof(int64_t);
   const auto lies_nowhere = [](const Row& row) { return row.room == 0; };
   const auto nowhere = std::ranges::find_if(rows_, lies_nowhere) != rows_.end();
-  // Over the coefficients, which nobody reads by then.
+  // Over the coefficients, which have been read by then.
   out_at_ = decodes() ? after(0, size_t(lasting_bytes(sizes))) : 0;
   between_at_ = after(out_at_, size_t(sizes.out_bytes));
   made_at_ = after(between_at_, between);
@@ -393,7 +384,7 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
     const int64_t at = rows_[row].room == 0 ? int64_t(made_bytes_) : made_[row];
     offsets.push_back(at < 0 ? int64_t(there_[row]) : int64_t(made) + at);
   }
-  append_at(to, offsets_at_, offsets);
+  write_array(to, offsets_at_, offsets);
 }
 
 const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
@@ -402,7 +393,7 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
     uint8_t* const out = there.scratch + out_at_;
     DeviceJpegMemory at =
         headrace::place(batch_.sizes(), const_cast<uint8_t*>(parameters), there.scratch, out);
-    at.streams = section<uint32_t>(there.slot, 0);
+    at.streams = array_at<uint32_t>(there.slot, 0);
     queue_decoding(stream, batch_.sizes(), at);
     stream.copy(there.verdict, at.refused, verdict_bytes());
     for (const Resize& resize : resizes_) {
@@ -415,7 +406,7 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
     stages_.queue(stream, parameters + stages_at_, there.scratch + stages_scratch_at_,
                   there.scratch + made_at_);
   }
-  return section<int64_t>(parameters, offsets_at_);
+  return array_at<int64_t>(parameters, offsets_at_);
 }
 
 bool CodedRows::accepts(const uint8_t* verdict) const {

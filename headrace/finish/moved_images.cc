@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "headrace/image/device_warp.h"
 #include "headrace/image/gaussian.h"
+#include "headrace/kernels/batch/memory_sections.h"
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {
@@ -91,13 +91,10 @@ void MovedImages::write(uint8_t* to) const {
   sharpened_.write(to);
   blurred_.write(to + blurred_at_);
   warped_.write(to + warped_at_);
-  if (!tables_.empty()) {
-    std::memcpy(to + tables_at_, tables_.data(), tables_.size() * sizeof(int32_t));
-  }
+  write_array(to, tables_at_, tables_);
 }
 
-void MovedImages::queue(Stream& stream, const uint8_t* parameters, uint8_t*,
-                        uint8_t* images) const {
+void MovedImages::queue(Stream& stream, const uint8_t* parameters, uint8_t* images) const {
   if (!sharpened_.empty()) {
     headrace::queue(
         stream, SharpenPictures{.work = sharpened_.jobs(parameters), .from = images, .to = images});
@@ -108,11 +105,10 @@ void MovedImages::queue(Stream& stream, const uint8_t* parameters, uint8_t*,
                     .work = blurred_.jobs(parameters + blurred_at_), .from = images, .to = images});
   }
   if (!warped_.empty()) {
-    headrace::queue(
-        stream, WarpPictures{.work = warped_.jobs(parameters + warped_at_),
-                             .tables = reinterpret_cast<const int32_t*>(parameters + tables_at_),
-                             .from = images,
-                             .to = images});
+    headrace::queue(stream, WarpPictures{.work = warped_.jobs(parameters + warped_at_),
+                                         .tables = array_at<int32_t>(parameters, tables_at_),
+                                         .from = images,
+                                         .to = images});
   }
 }
 

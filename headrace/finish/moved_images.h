@@ -33,10 +33,9 @@ class MovedImages {
   void plan(std::span<const MovedImage> images, Size size, int channels);
 
   size_t parameter_bytes() const { return parameters_end_; }
-  size_t scratch_bytes() const { return 0; }
   void write(uint8_t* to) const;
-  // `parameters` and `scratch` are aligned to 256 bytes.
-  void queue(Stream& stream, const uint8_t* parameters, uint8_t* scratch, uint8_t* images) const;
+  // `parameters` is aligned to 256 bytes.
+  void queue(Stream& stream, const uint8_t* parameters, uint8_t* images) const;
 
  private:
   void add(const MovedImage& image, const PassPlanes& planes);

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "headrace/finish/unfinished_rows.h"
+#include "headrace/kernels/batch/memory_sections.h"
 #include "headrace/kernels/batch/queue.h"
 #include "headrace/kernels/device_jpeg/clear_words.h"
 
@@ -21,16 +21,6 @@ size_t end_of(size_t at, size_t bytes) { return UnfinishedRows::aligned(at + byt
 template <class T>
 size_t byte_count(const std::vector<T>& values) {
   return values.size() * sizeof(T);
-}
-
-template <class T>
-void write_at(uint8_t* to, size_t at, const std::vector<T>& values) {
-  if (!values.empty()) std::memcpy(to + at, values.data(), byte_count(values));
-}
-
-template <class T>
-const T* at_place(const uint8_t* memory, size_t at) {
-  return reinterpret_cast<const T*>(memory + at);
 }
 
 PixelInstruction instruction_of(const PixelStep& step) {
@@ -120,7 +110,7 @@ uint32_t PixelStages::table_number(const QuickTable& table) {
 }
 
 void PixelStages::lay_out() {
-  size_t at = 0, most_measured = 0, most_moves = 0;
+  size_t at = 0, most_measured = 0;
   const auto take = [&at](size_t& begins, size_t bytes) {
     begins = at;
     at = end_of(at, bytes);
@@ -131,7 +121,6 @@ void PixelStages::lay_out() {
     take(stage.programs_at, byte_count(stage.programs));
     take(stage.moves_at, stage.moves.parameter_bytes());
     most_measured = std::max(most_measured, stage.measures.size());
-    most_moves = std::max(most_moves, stage.moves.scratch_bytes());
     [[maybe_unused]] const size_t fours = (pixels() + 3) / 4;
     assert(stage.programs.size() * fours <= std::numeric_limits<uint32_t>::max());
   }
@@ -139,20 +128,18 @@ void PixelStages::lay_out() {
   take(tables_at_, tables_.size());
   parameters_end_ = at;
   const size_t values = most_measured * size_t(channels_) * kValues;
-  counts_bytes_ = values * sizeof(uint32_t);
-  measured_at_ = end_of(0, counts_bytes_);
-  // What stages measure is read before their passes begin.
-  scratch_end_ = std::max(end_of(measured_at_, values), most_moves);
+  measured_at_ = end_of(0, values * sizeof(uint32_t));  // after the counts
+  scratch_end_ = end_of(measured_at_, values);
 }
 
 void PixelStages::write(uint8_t* to) const {
   for (const Stage& stage : stages_) {
-    write_at(to, stage.measures_at, stage.measures);
-    write_at(to, stage.programs_at, stage.programs);
+    write_array(to, stage.measures_at, stage.measures);
+    write_array(to, stage.programs_at, stage.programs);
     stage.moves.write(to + stage.moves_at);
   }
-  write_at(to, instructions_at_, instructions_);
-  write_at(to, tables_at_, tables_);
+  write_array(to, instructions_at_, instructions_);
+  write_array(to, tables_at_, tables_);
 }
 
 void PixelStages::queue_measures(Stream& stream, const Stage& stage, const uint8_t* parameters,
@@ -160,7 +147,7 @@ void PixelStages::queue_measures(Stream& stream, const Stage& stage, const uint8
   if (stage.measures.empty()) return;
   auto* const counts = reinterpret_cast<uint32_t*>(scratch);
   const auto count = int64_t(stage.measures.size());
-  const auto* const jobs = at_place<MeasureJob>(parameters, stage.measures_at);
+  const auto* const jobs = array_at<MeasureJob>(parameters, stage.measures_at);
   const int64_t zeros = count * channels_ * int64_t(kValues * sizeof(uint32_t));
   headrace::queue(stream, ClearWords{.memory = counts, .bytes = zeros});
   headrace::queue(stream, CountValues{.images = images,
@@ -186,8 +173,8 @@ void PixelStages::queue(Stream& stream, const uint8_t* parameters, uint8_t* scra
       headrace::queue(
           stream,
           RunPrograms{.images = images,
-                      .jobs = at_place<ProgramJob>(parameters, stage.programs_at),
-                      .instructions = at_place<PixelInstruction>(parameters, instructions_at_),
+                      .jobs = array_at<ProgramJob>(parameters, stage.programs_at),
+                      .instructions = array_at<PixelInstruction>(parameters, instructions_at_),
                       .tables = parameters + tables_at_,
                       .measured_tables = scratch + measured_at_,
                       .count = int64_t(stage.programs.size()),
@@ -196,7 +183,7 @@ void PixelStages::queue(Stream& stream, const uint8_t* parameters, uint8_t* scra
                       .in_words = in_words()});
     }
     if (!stage.moved.empty()) {
-      stage.moves.queue(stream, parameters + stage.moves_at, scratch, images);
+      stage.moves.queue(stream, parameters + stage.moves_at, images);
     }
   }
 }

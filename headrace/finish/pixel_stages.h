@@ -70,7 +70,7 @@ class PixelStages {
   std::map<const QuickTable*, uint32_t> numbers_;  // of those among them
   size_t instructions_at_ = 0, tables_at_ = 0, parameters_end_ = 0;
   size_t images_end_ = 0;
-  size_t counts_bytes_ = 0, measured_at_ = 0, scratch_end_ = 0;
+  size_t measured_at_ = 0, scratch_end_ = 0;
 };
 
 }  // namespace headrace

@@ -4,13 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headrace/base/error.h"
-
 namespace headrace {
-
-ParallelFor::~ParallelFor() {
-  if (is_member_) ThreadPool::workers().remove(*this);
-}
 
 void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
   if (count == 1) return body(0);
@@ -21,7 +15,7 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
     count_ = count;
     errors_.assign(count, nullptr);
   }
-  ask_for_help(count);
+  helpers_.wake_for(count);
   while (do_one()) {
   }
   std::vector<std::exception_ptr> errors;
@@ -34,19 +28,6 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
   const auto failed =
       std::ranges::find_if(errors, [](const auto& error) { return error != nullptr; });
   if (failed != errors.end()) std::rethrow_exception(*failed);
-}
-
-void ParallelFor::ask_for_help(size_t rounds) {
-  if (helpers_ <= 0 || rounds < 2) return;
-  if (is_member_) {
-    return ThreadPool::workers().wake(int(std::min(rounds - 1, size_t(helpers_))));
-  }
-  try {
-    ThreadPool::workers().add(*this);
-    is_member_ = true;
-  } catch (const Exception&) {
-    helpers_ = 0;  // the system has no thread for it: the caller does it alone
-  }
 }
 
 bool ParallelFor::work(Renderer&) { return do_one(); }

@@ -16,8 +16,7 @@ namespace headrace {
 class ParallelFor final : private PoolClient {
  public:
   // helpers: workers beside the caller, at most. They are asked for with the first loop.
-  explicit ParallelFor(int helpers) : helpers_(helpers) {}
-  ~ParallelFor() override;
+  explicit ParallelFor(int helpers) : helpers_(*this, helpers) {}
   ParallelFor(const ParallelFor&) = delete;
   ParallelFor& operator=(const ParallelFor&) = delete;
 
@@ -26,13 +25,10 @@ class ParallelFor final : private PoolClient {
   void run(size_t count, const std::function<void(size_t)>& body) EXCLUDES_LOCK(mutex_);
 
  private:
-  int max_workers() const override { return helpers_; }
+  int max_workers() const override { return helpers_.most(); }
   bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
-  void ask_for_help(size_t rounds);
   bool do_one() EXCLUDES_LOCK(mutex_);
 
-  int helpers_;
-  bool is_member_ = false;
   Mutex mutex_;
   Condition idle_;
   // Of the loop under way; none where count_ is 0.
@@ -40,6 +36,8 @@ class ParallelFor final : private PoolClient {
   size_t count_ GUARDED_BY(mutex_) = 0, begun_ GUARDED_BY(mutex_) = 0;
   int active_ GUARDED_BY(mutex_) = 0;                          // rounds
   std::vector<std::exception_ptr> errors_ GUARDED_BY(mutex_);  // by round
+
+  Helpers helpers_;
 };
 
 }  // namespace headrace

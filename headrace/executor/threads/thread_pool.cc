@@ -258,6 +258,19 @@ void ThreadPool::remove(PoolClient& client) {
   for (std::thread& thread : ended) thread.join();
 }
 
+void Helpers::wake_for(size_t workers) {
+  if (most_ <= 0 || workers < 2) return;
+  if (is_member_) {
+    return ThreadPool::workers().wake(int(std::min(workers - 1, size_t(most_))));
+  }
+  try {
+    ThreadPool::workers().add(client_);
+    is_member_ = true;
+  } catch (const Exception&) {
+    most_ = 0;  // the caller does it alone
+  }
+}
+
 void ThreadPool::wake(int workers) {
   if (forked_from_running_engine()) return;
   MutexLock lock(state_->mutex);

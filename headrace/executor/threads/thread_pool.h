@@ -67,6 +67,27 @@ class Membership {
   PoolClient& client_;
 };
 
+// Workers that a client wants beside its own thread, from the first time on that it needs them.
+// The client declares it last: no worker is inside of it when the rest goes.
+class Helpers {
+ public:
+  Helpers(PoolClient& client, int most) : client_(client), most_(most) {}
+  ~Helpers() {
+    if (is_member_) ThreadPool::workers().remove(client_);
+  }
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+
+  int most() const { return most_; }  // for the client's max_workers()
+  // There is work for so many, the caller included. Called by one thread at a time.
+  void wake_for(size_t workers);
+
+ private:
+  PoolClient& client_;
+  int most_;  // none where the system has had no thread for them
+  bool is_member_ = false;
+};
+
 // On all allowed cores, wherever the calling thread is bound. Throws Exception HR0790 where the
 // system refuses one.
 std::thread start_thread(std::function<void()> body);

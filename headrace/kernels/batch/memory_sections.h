@@ -2,7 +2,10 @@
 // One block of memory for several arrays, each of which begins at a multiple of 256 bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 namespace headrace {
 
@@ -23,5 +26,15 @@ class MemorySections {
   uint8_t* memory_;
   int64_t next_ = 0;
 };
+
+// An array at an offset of such a block.
+template <class T>
+void write_array(uint8_t* memory, size_t at, const std::vector<T>& values) {
+  if (!values.empty()) std::memcpy(memory + at, values.data(), values.size() * sizeof(T));
+}
+template <class T>
+const T* array_at(const uint8_t* memory, size_t at) {
+  return reinterpret_cast<const T*>(memory + at);
+}
 
 }  // namespace headrace

@@ -54,6 +54,26 @@ struct Rgb {
   HEADRACE_HD float operator[](int channel) const { return of[channel]; }
 };
 
+// HSV -> RGB in one of the six sectors of hue: `most` is the value, p, q and t as they are usually
+// named.
+template <class Color, class Value>
+HEADRACE_HD Color in_sector(int sector, Value most, Value p, Value q, Value t) {
+  switch (sector) {
+    case 0:
+      return {{most, t, p}};
+    case 1:
+      return {{q, most, p}};
+    case 2:
+      return {{p, most, t}};
+    case 3:
+      return {{p, q, most}};
+    case 4:
+      return {{t, p, most}};
+    default:
+      return {{most, p, q}};
+  }
+}
+
 // torchvision's _rgb_to_hsv, the hue turned by a share of the circle, and _hsv_to_rgb.
 HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
   const float most_gb = g > b ? g : b, least_gb = g < b ? g : b;
@@ -77,20 +97,7 @@ HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
               t = clamped((part + rest) * most, 0, 1);
   // What is infinite has no hue; torch converts the NaN to the smallest int32.
   const bool is_finite = sector - sector == 0.0f;
-  switch (is_finite ? static_cast<int>(sector) % 6 : 4) {
-    case 0:
-      return {{most, t, p}};
-    case 1:
-      return {{q, most, p}};
-    case 2:
-      return {{p, most, t}};
-    case 3:
-      return {{p, q, most}};
-    case 4:
-      return {{t, p, most}};
-    default:
-      return {{most, p, q}};
-  }
+  return in_sector<Rgb>(is_finite ? static_cast<int>(sector) % 6 : 4, most, p, q, t);
 }
 
 // An RGB of 8 bits.
@@ -135,20 +142,7 @@ HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
   const auto p = static_cast<uint8_t>(bright * (1.0 - wide) + 0.5),
              q = static_cast<uint8_t>(bright * (1.0 - static_cast<double>(weight * within)) + 0.5),
              t = static_cast<uint8_t>(bright * (1.0 - wide * (1.0 - within)) + 0.5);
-  switch (sector % 6) {
-    case 0:
-      return {{value, t, p}};
-    case 1:
-      return {{q, value, p}};
-    case 2:
-      return {{p, value, t}};
-    case 3:
-      return {{p, q, value}};
-    case 4:
-      return {{t, p, value}};
-    default:
-      return {{value, p, q}};
-  }
+  return in_sector<ByteRgb>(sector % 6, value, p, q, t);
 }
 
 // A value of a channel that is stretched from what it has, least to most, to 0 to 255; one of a

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much device memory is taken for what is needed now and for what follows it.
+#pragma once
+
+#include <cstddef>
+
+namespace headrace {
+
+// Batches that differ a little in size do not make it grow each time.
+inline size_t with_room(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
+
+}  // namespace headrace
