@@ -5,7 +5,8 @@
     python bench/gpu_loaders.py PHOTOS WORK [--device cuda] [--parts hash,loaders,...] [--seconds 1]
 
 PHOTOS: a folder of JPEGs; WORK: where packs and indexes go. Prints a line a figure, and writes
-WORK/gpu_loaders.json. Exit status 1 where a batch of the device's is not the CPU's.
+WORK/gpu_loaders.json. `--device cpu` shows without a GPU that it works. Exit status 1
+where a batch of the device's is not the CPU's.
 """
 
 from __future__ import annotations
@@ -19,24 +20,28 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
+from gpu_bench import SIZE, Bench, cpu_seconds, per_batch
+from gpu_tensors import time_prefetch, time_resident
 
 import headrace as hr
 from headrace import transforms as T
 
-SIZE = 224
 RECIPES: dict[str, Callable[[], list[Any]]] = {
     "crop, flip": lambda: [],
     "RandAugment": lambda: [T.RandAugment()],
     "TrivialAugmentWide": lambda: [T.TrivialAugmentWide()],
     "AutoAugment": lambda: [T.AutoAugment()],
     "ColorJitter": lambda: [T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
+    "saturation, hue": lambda: [T.ColorJitter(saturation=0.4, hue=0.1)],
+    "contrast, equalize": lambda: [T.AdjustContrast(1.3), T.RandomEqualize(p=0.5)],
+    "TimmAugment": lambda: [T.TimmAugment("rand-m9-mstd0.5-inc1")],
     "affine, bilinear": lambda: [
         T.RandomAffine(15, translate=(0.1, 0.1), scale=(0.8, 1.2), interpolation="bilinear")
     ],
@@ -52,56 +57,6 @@ def steps(recipe: str = "crop, flip", dtype: str = "float16") -> list[Any]:
         T.ToDtype(dtype, scale=True),
         T.Normalize(hr.IMAGENET_MEAN, hr.IMAGENET_STD),
     ]
-
-
-@dataclass
-class Row:
-    what: str
-    measured: float
-    unit: str
-    predicted: float | None = None
-    more: str = ""
-
-
-@dataclass
-class Bench:
-    photos: Path
-    work: Path
-    device: str
-    seconds: float
-    rows: list[Row] = field(default_factory=list)
-    wrong: int = 0
-
-    def row(
-        self, what: str, measured: float, unit: str, predicted: float | None = None, more: str = ""
-    ) -> None:
-        self.rows.append(Row(what, measured, unit, predicted, more))
-        beside = f"{predicted:12.3f}" if predicted is not None else f"{'-':>12}"
-        print(f"{what:54} {measured:12.3f} {beside}  {unit}  {more}", flush=True)
-
-    def synchronize(self) -> None:
-        if self.device.startswith("cuda"):
-            torch.cuda.synchronize()
-
-    def source(self, form: str, at_least: int = 0) -> Any:
-        where = self.photos if form == "files" else self.work / f"{form}.hrpack"
-        if not where.exists():
-            hr.pack(self.photos, where, **({"level": "dense"} if form == "dense" else {}))
-        source = hr.open(where)
-        times = -(-at_least // len(source))
-        return hr.concat(*[source] * times) if times > 1 else source
-
-    def batches(self, loader: Any) -> Iterable[Any]:
-        """PyTorch's on a GPU; --device cpu: the host takes the place of one."""
-        return cast(
-            "Iterable[Any]",
-            loader.torch(self.device) if self.device != "cpu" else loader.dlpack("cpu"),
-        )
-
-
-def cpu_seconds() -> float:
-    told = os.times()
-    return told.user + told.system
 
 
 def digest(batches: Iterable[Any]) -> str:
@@ -143,7 +98,7 @@ def rate(
     )  # fmt: skip
     records, begin, cpu = 0, 0.0, 0.0
     for number, (images, _) in enumerate(itertools.chain.from_iterable(itertools.repeat(
-        loader.torch(bench.device)
+        bench.batches(loader)
     ))):  # fmt: skip
         if number == max(4, 2048 // batch):
             bench.synchronize()
@@ -197,113 +152,6 @@ def time_recipes(bench: Bench) -> None:
     for recipe in list(RECIPES)[1:]:
         rate(bench, f"{recipe}, decoded there, 16 threads", 80e3, dense, recipe)
     rate(bench, "RandAugment, decoded by 16 threads", None, dense, "RandAugment", decode="cpu")
-
-
-def per_batch(
-    bench: Bench, make: Callable[[], Iterable[Any]], step: Callable[[Any], object]
-) -> float:
-    """Milliseconds, the median of three runs."""
-    times = []
-    for _ in range(3):
-        begin, seen = 0.0, 0
-        for number, batch in enumerate(make()):
-            if number == 4:
-                bench.synchronize()
-                begin = time.perf_counter()
-            step(batch)
-            seen = number
-        bench.synchronize()
-        times.append((time.perf_counter() - begin) / (seen - 3) * 1e3)
-    return sorted(times)[1]
-
-
-def time_prefetch(bench: Bench) -> None:
-    """Batches of 256 x 3 x 224 x 224 beside steps of some 5 ms; predicted: docs/prefetch.md."""
-    weights = torch.randn(4096, 4096, device=bench.device, dtype=torch.bfloat16)
-
-    def step(batch: Any) -> object:
-        value = weights * batch[0].flatten()[0].to(weights.dtype)
-        for _ in range(24):
-            value = weights @ value * 1e-3
-        return value
-
-    def apex(batches: Iterable[Any]) -> Iterator[Any]:
-        side, ahead = torch.cuda.Stream(), None
-        for host in batches:
-            with torch.cuda.stream(side):
-                there = [value.pin_memory().cuda(non_blocking=True) for value in host]
-            if ahead is not None:
-                yield ahead
-            torch.cuda.current_stream().wait_stream(side)
-            for value in there:
-                value.record_stream(torch.cuda.current_stream())
-            ahead = there
-        yield ahead
-
-    for dtype, pinned in itertools.product((torch.uint8, torch.float32), (True, False)):
-        base = [
-            (torch.randint(0, 256, (256, 3, SIZE, SIZE), dtype=torch.uint8).to(dtype),
-             torch.arange(256)) for _ in range(6)
-        ]  # fmt: skip
-        if pinned:
-            base = [tuple(value.pin_memory() for value in batch) for batch in base]
-        there = [value.to(bench.device) for value in base[0]]
-        name = f"{str(dtype).split('.')[1]}, {'pinned' if pinned else 'pageable'}"
-        bound = 9.0 if dtype == torch.float32 and not pinned else 5.6
-        ways: list[tuple[str, float | None, Callable[[], Iterable[Any]]]] = [
-            ("already there", None, lambda there=there: (there for _ in range(32))),
-            (".cuda()", None, lambda base=base: (
-                [value.cuda(non_blocking=True) for value in base[i % 6]] for i in range(32))),
-            ("pin_memory, side stream", None, lambda base=base: apex(
-                base[i % 6] for i in range(32))),
-            ("hr.prefetch", bound, lambda base=base: hr.prefetch(
-                (base[i % 6] for i in range(32)), bench.device)),
-        ]  # fmt: skip
-        for way, predicted, make in ways:
-            bench.row(f"{name}: {way}", per_batch(bench, make, step), "ms", predicted)
-
-
-def time_resident(bench: Bench) -> None:
-    images = torch.randint(0, 256, (60_000, 1, 28, 28), dtype=torch.uint8)
-    labels = torch.randint(0, 10, (60_000,))
-    images_there, labels_there = images.to(bench.device), labels.to(bench.device)
-
-    def by_hand() -> Iterator[Any]:
-        order = torch.randperm(60_000, device=bench.device)
-        for i in range(0, 60_000 - 63, 64):
-            yield images_there[order[i : i + 64]], labels_there[order[i : i + 64]]
-
-    edits = [
-        T.RandomCrop(28, padding=4), T.RandomHorizontalFlip(),
-        T.ToDtype("float32", scale=True), T.Normalize([0.13], [0.31]),
-    ]  # fmt: skip
-    fields = {"image": images_there, "label": labels_there}
-    sets: list[tuple[str, float | None, Callable[[], Iterable[Any]]]] = [
-        ("randperm and an index by hand", None, by_hand),
-        ("hr.resident, shuffled", 15.0, lambda: plain),
-        ("hr.resident, crop, flip, normalize", 25.0, lambda: edited),
-        ("the same, batches of 512", None, lambda: edited_512),
-    ]
-    plain = hr.resident(fields, 64, shuffle=True).torch(bench.device)
-    edited, edited_512 = (
-        hr.resident({"image": images, "label": labels}, size, shuffle=True, transforms=edits)
-        .torch(bench.device) for size in (64, 512)
-    )  # fmt: skip
-    for what, predicted, make in sets:
-        batches, begin = 0, time.perf_counter()
-        while not batches or time.perf_counter() - begin < bench.seconds:
-            if batches == 0:
-                for _ in make():
-                    pass
-                bench.synchronize()
-                begin = time.perf_counter()
-            for _ in make():
-                batches += 1
-            bench.synchronize()
-        bench.row(
-            f"batches of 64: {what}", (time.perf_counter() - begin) / batches * 1e6, "us",
-            predicted,
-        )  # fmt: skip
 
 
 def time_training(bench: Bench) -> None:
@@ -398,7 +246,7 @@ def main() -> int:
     parser.add_argument("photos", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", help="default: all; with --device cpu, hash alone")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each figure")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -408,7 +256,8 @@ def main() -> int:
     hr.index(options.photos)
     print(f"{'':54} {'measured':>12} {'predicted':>12}", flush=True)
     failed = 0
-    for name in options.parts.split(","):
+    parts = options.parts or ("hash" if options.device == "cpu" else ",".join(PARTS))
+    for name in parts.split(","):
         started = time.perf_counter()
         try:
             PARTS[name](bench)
