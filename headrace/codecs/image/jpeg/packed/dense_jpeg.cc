@@ -140,8 +140,9 @@ Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
 
 std::unique_ptr<ImageDecoder> jpeg_decoder() { return Registry<CodecRecord>::find("jpeg")->make(); }
 
-// Bits between entries of a pack's row index: fewer entries than an index file has, since a pack has
-// to stay within a twentieth of the files' bytes, those included that are made for progressive ones.
+// Bits between entries of a pack's row index: fewer entries than an index file has, since a pack
+// has to stay within a twentieth of the files' bytes, those included that are made for progressive
+// ones.
 constexpr int kSpacing = 12288;
 
 // The row index of a JPEG; small ones have it, too, or a device could not decode them.
