@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.convert import convert
-from headrace.decode import decode, imread
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
 from headrace.errors import (
@@ -55,11 +54,9 @@ __all__ = [
     "__version__",
     "concat",
     "convert",
-    "decode",
     "doctor",
     "formats",
     "from_dataloader",
-    "imread",
     "index",
     "join",
     "kfold",

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
+from headrace.loader.form import Cast
 from headrace.migrate.translations.arguments import numbers_of
 from headrace.migrate.translations.registry import (
     Form,
@@ -56,7 +57,7 @@ def _by_type(transform: Any, form: Form) -> Made:
         if name == "image":
             ours.append(T.ToDtype(dtype_name(wanted), scale=transform.scale))
         elif is_mask(value):
-            form.casts[name] = dtype_name(wanted)
+            form.casts[name] = Cast(dtype_name(wanted))
         else:
             raise NoOperator(f"it changes the dtype of {name}")
     return ours, ours, transform
