@@ -15,6 +15,7 @@ from headrace._core import Array, Field, __version__
 from headrace.convert import convert
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
+from headrace.environment import warn_of_unread
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -75,6 +76,10 @@ __all__ = [
     "unpack",
     "watch",
 ]
+
+
+warn_of_unread()
+del warn_of_unread
 
 
 def __getattr__(name: str) -> Any:
