@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from headrace import transforms as T
@@ -27,8 +28,16 @@ def normalize(transform: Any, form: Form) -> Made:
 
 @translation("ToTensor")
 def to_tensor(transform: Any, form: Form) -> Made:
-    ours = [T.ToDtype("float32", scale=True)] if form.dtype == "uint8" else []
+    ours = [to_float()] if form.dtype == "uint8" else []
     return ours, ours, transform
+
+
+def to_float() -> Any:
+    """Shares of 255 in torch's default dtype, which is the whole process's."""
+    default = sys.modules["torch"].get_default_dtype()
+    if dtype_name(default) != "float32":
+        raise NoOperator(f"torch.get_default_dtype() is {default}")
+    return T.ToDtype("float32", scale=True)
 
 
 @translation("ToDtype", "ConvertImageDtype")

@@ -127,6 +127,8 @@ def native(transform: Any, form: Form) -> Translated | None:
         raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
     if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
+    if form.dtype == "float64":
+        raise NoOperator("its image is float64, Headrace's have float32 at most")
     known = _translations.get(name)
     if not name and not _altered(transform):
         known = _own_classes.get(type(transform).__name__)
