@@ -16,6 +16,7 @@ from headrace.migrate.order import batches_of
 from headrace.migrate.padded import Padded
 from headrace.migrate.report import Report
 from headrace.migrate.samplers import Asked, Followed
+from headrace.migrate.transposed import Transposed
 from headrace.migrate.unchanged import Unchanged
 
 
@@ -30,7 +31,7 @@ class MigratedLoader(Loader):
     transposed = False  # what nests comes as a tuple of records
     casts: Mapping[str, Cast] = {}  # dtypes of fields that the engine has in another one
     # What makes its torch batches; None: they are its fields.
-    collated: Collated | Padded | None = None
+    collated: Collated | Padded | Transposed | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
         """Which DataLoader it stands for. given: what is around it. unchanged: what it was made
