@@ -26,7 +26,7 @@ LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
     ("drawing",),
-    ("arguments", "counters", "signatures", "absent"),
+    ("arguments", "counters", "environment", "signatures", "absent"),
     ("sampling",),
     ("global_draws", "twisters"),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),
