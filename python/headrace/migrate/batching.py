@@ -22,8 +22,8 @@ from headrace.migrate.prefetched import Prefetched
 from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report
 from headrace.migrate.samples import NoSamples, Samples
 from headrace.migrate.seeding import seeded
-from headrace.migrate.transposed import Transposed
 from headrace.migrate.translations.registry import NoOperator, shown
+from headrace.migrate.transposed import Transposed
 from headrace.sources import subset
 
 _TRIED = 8  # records

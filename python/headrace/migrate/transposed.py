@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tuple(zip(*batch))``, the collate_fn of torchvision's reference script for detection: a tuple of
-all images, one of all targets.
+"""``tuple(zip(*batch))``, the collate_fn of torchvision's reference script for detection: a tuple
+of all images, one of all targets.
 
 It looks at no value, so it is called without what surrounds functions of the user's.
 """
