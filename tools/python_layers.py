@@ -36,6 +36,7 @@ LAYERS = (
     ("write", "pack", "convert", "index"),
     ("workers",),
     ("batch", "inspection", "loader", "overlays", "per_record", "torchvision_batches"),
+    ("compose",),
     ("frameworks",),
     ("delivery",),
     ("migrate",),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
+from headrace.compose import Compose
 from headrace.convert import convert
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
@@ -42,6 +43,7 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Array",
+    "Compose",
     "ConfigError",
     "DataError",
     "Error",
