@@ -31,6 +31,7 @@ void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_registry(nb::module_& module);
 void bind_source(nb::module_& module);
+void bind_decode(nb::module_& module);
 void bind_video(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_combined(nb::module_& module);

@@ -34,6 +34,7 @@ NB_MODULE(_core, module) {
   bind_python_function(module);
   bind_registry(module);
   bind_source(module);
+  bind_decode(module);
   bind_video(module);
   bind_columns(module);
   bind_combined(module);

@@ -57,62 +57,6 @@ nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view o
   return out;
 }
 
-// Encoded bytes -> (C, H, W) uint8. `kind`: of the field. `lenient`: as far as any of it can be
-// shown. `upright`: turned as its Exif orientation says.
-Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool lenient,
-             bool upright) {
-  Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
-  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
-  ReleasedGil no_gil;
-  Renderer renderer;
-  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
-  if (!picture) throw Exception(picture.error());
-  picture->color = record_of(kind_from_name(kind)).color;
-  picture->strict = strict;
-  picture->repair = lenient;
-  if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
-  Recipe recipe(*picture);
-  if (upright) stand_upright(recipe, picture->header.exif_orientation);
-  const Size size = recipe.size();
-  Array out = make_array(DType::kUInt8, {recipe.channels(), size.height, size.width});
-  RenderTask task;
-  task.recipe = &recipe;
-  task.target.data = out.view.data;
-  renderer.render({&task, 1});
-  if (!task.result) throw Exception(task.result.error());
-  return out;
-}
-
-// Encoded bytes -> (channels, frames) float32, and the sample rate.
-nb::tuple decode_audio(const nb::bytes& encoded) {
-  Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
-  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
-  Array out;
-  int rate = 0;
-  {
-    ReleasedGil no_gil;
-    AudioDecoders decoders;
-    Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-    if (!sound) throw Exception(sound.error());
-    rate = sound->header.sample_rate;
-    out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
-    Result<void> decoded =
-        decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
-    if (!decoded) throw Exception(decoded.error());
-  }
-  return nb::make_tuple(std::move(out), rate);
-}
-
-// What a header says: frames, channels, sample_rate.
-nb::tuple audio_header(const nb::bytes& encoded) {
-  Buffer bytes(encoded.size());
-  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
-  AudioDecoders decoders;
-  const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-  if (!sound) throw Exception(sound.error());
-  return nb::make_tuple(sound->header.frames, sound->header.channels, sound->header.sample_rate);
-}
-
 // Why no pixels, or samples, can come out of it, as far as its header tells: "HR0340 ..."; empty
 // where they can.
 std::string media_error(const nb::bytes& encoded, std::string_view kind) {
@@ -309,15 +253,6 @@ void bind_source(nb::module_& module) {
         return names;
       },
       "The kinds of fields whose values are pictures.");
-  module.def("decode_audio", &decode_audio, nb::arg("encoded"),
-             nb::sig("def decode_audio(encoded: bytes) -> tuple[Array, int]"),
-             "An encoded sound as a (channels, frames) float32 array, and its sample rate.");
-  module.def("audio_header", &audio_header, nb::arg("encoded"),
-             nb::sig("def audio_header(encoded: bytes) -> tuple[int, int, int]"),
-             "Frames, channels and sample rate of an encoded sound.");
-  module.def("decode", &decode, nb::arg("encoded"), nb::arg("kind") = "image",
-             nb::arg("strict") = false, nb::arg("lenient") = false, nb::arg("upright") = false,
-             "An encoded picture as a (C, H, W) uint8 array.");
 }
 
 }  // namespace headrace::python

@@ -37,7 +37,7 @@ def table(rows: int = 24) -> Any:
 
 
 def decode(picture: bytes) -> np.ndarray[Any, Any]:
-    return np.asarray(_core.decode(picture))
+    return np.asarray(_core.decode_field(picture))
 
 
 def check(source: hr.Source, expected: Any) -> None:

@@ -5,6 +5,7 @@ numbers, and steps find the loop's context."""
 from __future__ import annotations
 
 import contextvars
+import gc
 import os
 import random
 import threading
@@ -29,8 +30,8 @@ RECORDS, SIZE = 48, 2
 
 
 @pytest.fixture(autouse=True)
-def no_loop_has_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(global_draws._turns, "drawing", set())
+def first_loop_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(global_draws, "_turns", global_draws._Turns())
 
 
 class Drawing(Dataset[Any]):
@@ -54,7 +55,10 @@ class Drawing(Dataset[Any]):
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_neither_the_loop_nor_the_steps_get_the_others_numbers(name: str) -> None:
-    seed, draw = DRAWS[name]
+    neither_gets_the_others_numbers(*DRAWS[name])
+
+
+def neither_gets_the_others_numbers(seed: Any, draw: Any) -> None:
     inside = threading.Event()
     view = hr.from_dataloader(DataLoader(Drawing(inside), batch_size=SIZE)).torch()
     alone = [batch.clone() for batch in view]
@@ -69,6 +73,32 @@ def test_neither_the_loop_nor_the_steps_get_the_others_numbers(name: str) -> Non
         assert torch.equal(batch, expected)
     seed(5)
     assert drawn == [draw() for _ in drawn]
+
+
+def test_nor_while_the_watch_serves_its_page() -> None:
+    watched = hr.Loader([{"x": 0}] * 4, batch_size=2)
+    with hr.watch(watched, port=0):
+        neither_gets_the_others_numbers(*DRAWS["random"])
+
+
+def test_nor_after_a_thread_has_ended_that_left_its_loader_in_mid_epoch() -> None:
+    def left() -> None:
+        next(iter(hr.Loader([{"x": 0}] * 48, batch_size=2)))
+
+    thread = threading.Thread(target=left)
+    thread.start()
+    thread.join()
+    neither_gets_the_others_numbers(*DRAWS["random"])
+
+
+def test_a_thread_that_left_its_loader_is_not_waited_for_in_its_next_line() -> None:
+    loader = hr.Loader([{"x": 0}] * 48, batch_size=2)
+    iterator = iter(loader)
+    next(iterator)
+    global_draws._turns.loops[0] = threading.get_ident()  # another's
+    del loader, iterator
+    gc.collect()
+    assert global_draws._turns.are_loops()
 
 
 def test_a_loop_that_begins_to_draw_late_is_warned_and_waited_for(

@@ -14,6 +14,7 @@ from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.compose import Compose
 from headrace.convert import convert
+from headrace.decode import decode, imread
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
 from headrace.environment import warn_of_unread
@@ -57,9 +58,11 @@ __all__ = [
     "__version__",
     "concat",
     "convert",
+    "decode",
     "doctor",
     "formats",
     "from_dataloader",
+    "imread",
     "index",
     "join",
     "kfold",

@@ -20,7 +20,8 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,6 +33,7 @@ _AGAIN = 2  # so many in later epochs
 _LOOK = 16  # one batch of so many is looked at afterwards
 _SLICE = 0.05  # seconds between two looks at who waits
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_Place: TypeAlias = tuple[int, int]
 
 
 class _Global(NamedTuple):
@@ -77,6 +79,7 @@ class _Turns:
     def __init__(self) -> None:
         self.loops: dict[int, int] = {}  # that are outside of their loaders: their threads
         self.inside: set[int] = set()  # threads that wait for batches, which may need steps
+        self.leaving: dict[int, _Place] = {}  # threads that free a loader, and where
         self.drawing: set[str] = set()  # generators that a loop was seen to draw from
         self.are_used = False  # by steps
         self.renew()
@@ -84,11 +87,21 @@ class _Turns:
     def renew(self) -> None:
         """In a forked child: no other thread is there."""
         self.condition = threading.Condition(threading.RLock())
-        self.loops.clear()
+        for threads in (self.loops, self.inside, self.leaving):
+            threads.clear()
 
     def are_loops(self) -> bool:
         """Whether some may draw now, and no thread waits for a batch."""
-        return bool(self.loops) and not self.inside
+        return bool(self.loops) and not self.inside and not self._are_leaving()
+
+    def _are_leaving(self) -> bool:
+        """Whether a thread still frees a loader, which waits for its steps."""
+        if self.leaving:
+            frames = sys._current_frames()
+            for thread, place in list(self.leaving.items()):
+                if place not in map(_place, _outwards(frames.get(thread))):
+                    self.leaving.pop(thread, None)
+        return bool(self.leaving)
 
     def come_in(self) -> None:
         """This thread is inside a loader."""
@@ -101,13 +114,12 @@ class _Turns:
         """Returns when no loop is outside, or a thread of the program waits for Headrace: it may be
         for this step. REQUIRES: the lock is held."""
         self.are_used = True
-        waiting: set[tuple[int, int]] = set()
+        waiting: set[_Place] = set()
         while self.are_loops():
             frames = sys._current_frames()
             for loop, thread in list(self.loops.items()):
                 if thread not in frames:  # it has ended
                     self.loops.pop(loop, None)
-            self.inside.intersection_update(frames)
             before, waiting = waiting, _inside_headrace(frames)
             if waiting & before or not self.are_loops():
                 return
@@ -116,25 +128,41 @@ class _Turns:
     def forget(self, loop: int) -> None:
         """Its loader goes; in the middle of an epoch, it waits for its steps."""
         if self.loops.pop(loop, None) is not None:
-            self.inside.add(threading.get_ident())  # until its next batch
+            for frame in _outwards(sys._getframe()):
+                if frame.f_code.co_filename not in (__file__, weakref.__file__):
+                    self.leaving[threading.get_ident()] = _place(frame)
+                    break
 
 
 _turns = _Turns()
 os.register_at_fork(after_in_child=_turns.renew)
 
 
-def _inside_headrace(frames: dict[int, Any]) -> set[tuple[int, int]]:
-    """Frames where a thread of the program is in a function of Headrace, and how far it is there.
-    The engine's threads begin in such a function."""
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _place(frame: FrameType) -> _Place:
+    """While it is the same, the frame's thread is in one call, or has come back to it."""
+    return id(frame), frame.f_lasti
+
+
+def _inside_headrace(frames: dict[int, FrameType]) -> set[_Place]:
+    """Where threads of the program are in a function of Headrace. The engine's threads begin in
+    such a function; those of insight/ never wait for a step."""
     found = set()
-    for frame in frames.values():
-        own = []
-        while frame is not None:
+    insight = {each.ident for each in threading.enumerate() if each.name.startswith("headrace-")}
+    for thread, innermost in frames.items():
+        if thread in insight:
+            continue
+        own, is_ours = None, False
+        for frame in _outwards(innermost):
             if is_ours := frame.f_code.co_filename.startswith(_PACKAGE):
-                own.append((id(frame), frame.f_lasti))
-            frame = frame.f_back
+                own = own or _place(frame)
         if own and not is_ours:
-            found.add(own[0])
+            found.add(own)
     return found
 
 

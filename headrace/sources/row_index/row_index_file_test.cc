@@ -97,7 +97,9 @@ TEST(RowIndexFile, KnowsWhetherItHasALongerOneOfTheSameBytes) {
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->add(4, 7, Bytes(100)));
   for (const bool is_written : {false, true}) {
-    if (is_written) EXPECT_TRUE(file->flush());
+    if (is_written) {
+      EXPECT_TRUE(file->flush());
+    }
     EXPECT_TRUE(file->has_longer(4, 7, 99));
     EXPECT_FALSE(file->has_longer(4, 7, 100));
     EXPECT_FALSE(file->has_longer(4, 8, 99));

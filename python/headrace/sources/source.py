@@ -254,5 +254,5 @@ def _delivered(field: _core.Field, value: Any, upright: bool) -> Any:
         samples, rate = _core.decode_audio(value)
         return np.asarray(samples), rate
     if field.encoded:
-        return np.asarray(_core.decode(value, str(field.kind), upright=upright))
+        return np.asarray(_core.decode_field(value, str(field.kind), upright=upright))
     return np.asarray(value) if isinstance(value, _core.Array) else value

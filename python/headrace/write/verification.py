@@ -47,7 +47,7 @@ def _same_pixels(expected: bytes, got: bytes) -> bool:
     if expected == got:
         return True
     left, right = (
-        np.asarray(_core.decode(value, _AS_STORED, lenient=True)) for value in (expected, got)
+        np.asarray(_core.decode_field(value, _AS_STORED, lenient=True)) for value in (expected, got)
     )
     return bool(np.array_equal(left, right))
 
@@ -58,6 +58,6 @@ def _same(expected: Any, got: Any) -> bool:
     if isinstance(expected, (bytes, str, int)):
         return bool(expected == got) or (isinstance(got, float) and float(expected) == got)
     if isinstance(got, bytes):  # an array that was written as a picture
-        got = _core.decode(got, _AS_STORED, lenient=True)
+        got = _core.decode_field(got, _AS_STORED, lenient=True)
     left, right = np.asarray(expected), np.asarray(got)
     return left.size == right.size and bool(np.array_equal(left.ravel(), right.ravel()))

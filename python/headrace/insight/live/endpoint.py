@@ -121,6 +121,10 @@ class _Server(ThreadingHTTPServer):
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)  # wakes it
 
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        threading.current_thread().name = "headrace-metrics"  # else Thread-12
+        super().process_request_thread(request, client_address)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: a client's trouble is not the run's."""
 

@@ -450,7 +450,7 @@ def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
         if not _core.media_error(value, "audio"):  # a video with sound can be read as either
             return "audio" if _core.media_error(value, "video") else "video"
         try:
-            _core.decode(value, lenient=True)
+            _core.decode_field(value, lenient=True)
         except Exception:
             if not _core.media_error(value, "video"):
                 return "video"

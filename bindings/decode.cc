@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoded images and sounds as arrays, without a source or a loader.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "bindings/bindings.h"
+#include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/pictures.h"
+#include "headrace/image/render.h"
+#include "headrace/ops/picture_op.h"
+#include "headrace/storage/file.h"
+
+namespace headrace::python {
+namespace {
+
+const ErrorCode kOutside{
+    "HR0505", ErrorKind::kData, "window outside of the image",
+    "hr.decode(window=(top, left, height, width)) takes pixels of the image as it stands, after "
+    "exif_orientation=True has turned it. The window must have at least one pixel and lie inside; "
+    "hr.decode does not pad."};
+
+constexpr size_t kKept = size_t{16} << 20;  // of a thread's scratch memory, between two calls
+
+// What this thread decodes with: its decoders and their memory stay for the next call.
+Renderer& renderer_of_thread() {
+  thread_local Renderer renderer;
+  renderer.trim(kKept);
+  return renderer;
+}
+
+// Decoders read ahead of the end, which a Buffer allows.
+Buffer padded(nb::handle encoded) {
+  Buffer bytes;
+  view_of_buffer(encoded, bytes);
+  return bytes;
+}
+
+std::string text_of(Size size) {
+  return std::to_string(size.height) + " x " + std::to_string(size.width);
+}
+
+// Into a new array; HWC or CHW.
+Array rendered(Recipe& recipe, Renderer& renderer, MemoryFormat layout) {
+  const Size size = recipe.size();
+  Array out = make_array(recipe.dtype(), layout == MemoryFormat::kChannelsLast
+                                             ? Shape{size.height, size.width, recipe.channels()}
+                                             : Shape{recipe.channels(), size.height, size.width});
+  RenderTask task;
+  task.recipe = &recipe;
+  task.target = {.data = out.view.data, .format = layout, .batch = false};
+  renderer.render({&task, 1});
+  if (!task.result) throw Exception(task.result.error());
+  return out;
+}
+
+// An image file's bytes -> uint8 (C, H, W). `kind`: of the field. `lenient`: as far as any of it
+// can be shown. `upright`: turned as its Exif orientation says.
+Array decode_field(nb::handle encoded, std::string_view kind, bool strict, bool lenient,
+                   bool upright) {
+  const Buffer bytes = padded(encoded);
+  const ReleasedGil no_gil;
+  Renderer& renderer = renderer_of_thread();
+  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  if (!picture) throw Exception(picture.error());
+  picture->color = record_of(kind_from_name(kind)).color;
+  picture->strict = strict;
+  picture->repair = lenient;
+  if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
+  Recipe recipe(*picture);
+  if (upright) stand_upright(recipe, picture->header.exif_orientation);
+  return rendered(recipe, renderer, MemoryFormat::kChannelsFirst);
+}
+
+PictureMode mode_from(std::string_view mode) {
+  if (mode == "L") return PictureMode::kL;
+  if (mode == "RGBA") return PictureMode::kRGBA;
+  return mode == "stored" ? PictureMode::kStored : PictureMode::kRGB;
+}
+
+Window window_from(const std::array<int64_t, 4>& given, Size size) {
+  const auto [top, left, height, width] = given;
+  const bool inside = top >= 0 && left >= 0 && height > 0 && width > 0 && top < size.height &&
+                      left < size.width && height <= size.height - top &&
+                      width <= size.width - left;
+  if (!inside) {
+    throw Exception({.code = &kOutside,
+                     .what = "window=(" + std::to_string(top) + ", " + std::to_string(left) + ", " +
+                             std::to_string(height) + ", " + std::to_string(width) +
+                             ") of an image of " + text_of(size),
+                     .hint = "(top, left, height, width), in pixels"});
+  }
+  return {int(left), int(top), int(width), int(height)};
+}
+
+// What hr.decode() is asked for; its Python front has checked names.
+struct Wanted {
+  PictureMode mode;
+  std::optional<std::array<int64_t, 4>> window;
+  std::optional<std::array<int64_t, 2>> size;
+  Filter filter;
+  MemoryFormat layout;
+  bool upright, strict;
+};
+
+// The image, and the Exif orientation that was left alone; 1 where there is none.
+std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
+  Renderer& renderer = renderer_of_thread();
+  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  if (!picture) throw Exception(picture.error());
+  const Result<PictureForm> form = picture_form(wanted.mode, FieldKind::kImage, picture->header);
+  if (!form) throw Exception(form.error());
+  picture->color = form->color;
+  picture->sample = form->sample;
+  picture->strict = wanted.strict;
+  Recipe recipe(*picture);
+  const int orientation = picture->header.exif_orientation;
+  if (wanted.upright) stand_upright(recipe, orientation);
+  // A fresh recipe takes a crop and then a resize.
+  if (wanted.window) (void)recipe.crop(window_from(*wanted.window, recipe.size()));
+  if (wanted.size) {
+    const auto [height, width] = *wanted.size;
+    if (too_large(height, width)) {
+      throw Exception(grown_too_large("decode", recipe.size(), height, width, "a smaller size="));
+    }
+    (void)recipe.resize({int(height), int(width)}, wanted.filter);
+  }
+  return {rendered(recipe, renderer, wanted.layout), wanted.upright ? 1 : orientation};
+}
+
+// `encoded`: bytes, or where a file lies.
+nb::tuple decode(nb::handle encoded, std::string_view mode,
+                 std::optional<std::array<int64_t, 4>> window,
+                 std::optional<std::array<int64_t, 2>> size, std::string_view interpolation,
+                 bool channels_last, bool upright, bool strict) {
+  const Wanted wanted{mode_from(mode),
+                      window,
+                      size,
+                      filter_from(interpolation),
+                      channels_last ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsFirst,
+                      upright,
+                      strict};
+  const bool is_path = nb::isinstance<nb::str>(encoded);
+  const std::string path = is_path ? bytes_from_str(encoded) : "";
+  Buffer bytes = is_path ? Buffer() : padded(encoded);
+  auto [image, orientation] = [&] {
+    const ReleasedGil no_gil;
+    if (!is_path) return decode_wanted(bytes, wanted);
+    if (const Result<void> read = read_file(path, bytes); !read) throw Exception(read.error());
+    try {
+      return decode_wanted(bytes, wanted);
+    } catch (const Exception& failure) {
+      Error error = failure.error();
+      error.where.file = path;
+      throw Exception(std::move(error));
+    }
+  }();
+  return nb::make_tuple(std::move(image), orientation);
+}
+
+// An audio file's bytes -> float32 (channels, frames), and the sample rate.
+nb::tuple decode_audio(nb::handle encoded) {
+  const Buffer bytes = padded(encoded);
+  Array out;
+  int rate = 0;
+  {
+    const ReleasedGil no_gil;
+    AudioDecoders decoders;
+    Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+    if (!sound) throw Exception(sound.error());
+    rate = sound->header.sample_rate;
+    out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
+    Result<void> decoded =
+        decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
+    if (!decoded) throw Exception(decoded.error());
+  }
+  return nb::make_tuple(std::move(out), rate);
+}
+
+// What a header says: frames, channels, sample_rate.
+nb::tuple audio_header(nb::handle encoded) {
+  const Buffer bytes = padded(encoded);
+  AudioDecoders decoders;
+  const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+  if (!sound) throw Exception(sound.error());
+  return nb::make_tuple(sound->header.frames, sound->header.channels, sound->header.sample_rate);
+}
+
+}  // namespace
+
+void bind_decode(nb::module_& module) {
+  module.def("decode_field", &decode_field, nb::arg("encoded"), nb::arg("kind") = "image",
+             nb::arg("strict") = false, nb::arg("lenient") = false, nb::arg("upright") = false,
+             nb::sig("def decode_field(encoded: Buffer, kind: str = 'image', strict: bool = False, "
+                     "lenient: bool = False, upright: bool = False) -> Array"),
+             "An encoded picture as a (C, H, W) uint8 array.");
+  module.def(
+      "decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
+      nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
+      nb::arg("upright"), nb::arg("strict"),
+      nb::sig("def decode(encoded: Buffer | str, mode: str, window: tuple[int, int, int, int] | "
+              "None, size: tuple[int, int] | None, interpolation: str, channels_last: bool, "
+              "upright: bool, strict: bool) -> tuple[Array, int]"),
+      "See headrace.decode. The array, and the Exif orientation that was left alone.");
+  module.def("decode_audio", &decode_audio, nb::arg("encoded"),
+             nb::sig("def decode_audio(encoded: Buffer) -> tuple[Array, int]"),
+             "An encoded sound as a (channels, frames) float32 array, and its sample rate.");
+  module.def("audio_header", &audio_header, nb::arg("encoded"),
+             nb::sig("def audio_header(encoded: Buffer) -> tuple[int, int, int]"),
+             "Frames, channels and sample rate of an encoded sound.");
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One image, without a source or a loader: for a Dataset of one's own, a notebook, a service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core, arguments
+from headrace.errors import warn
+
+MODES = ("RGB", "L", "RGBA", "stored")
+LAYOUTS = ("HWC", "CHW")
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
+_SIDEWAYS = (
+    "an Exif tag says that this image lies on its side, or is mirrored; it is given as it is "
+    "stored (exif_orientation=True turns it upright, exif_orientation=False says that this is "
+    "meant)"
+)
+
+
+def decode(
+    encoded: Any,
+    *,
+    mode: str = "RGB",
+    window: Sequence[int] | None = None,
+    size: Sequence[int] | None = None,
+    interpolation: str = "bilinear",
+    layout: str = "HWC",
+    exif_orientation: bool | None = None,
+    strict: bool = False,
+) -> np.ndarray[Any, Any]:
+    """Decodes an image file's bytes: JPEG, PNG, WebP, TIFF and the other formats of a loader.
+
+    ``window`` is decoded alone: of a JPEG, the rows below it are never read, and those beside it
+    only as far as the format asks for. Any number of threads may decode at once; the GIL is
+    released.
+
+    Args:
+        encoded: ``bytes`` or any other contiguous buffer.
+        mode: ``"RGB"``, ``"L"`` or ``"RGBA"``, as Pillow's ``convert()`` makes them; ``"stored"``
+            keeps the file's channels and its depth: uint8, uint16 or float32.
+        window: ``(top, left, height, width)`` in pixels, inside of the image; None: all of it.
+        size: ``(height, width)`` to which the window is resized, as Pillow does, or None.
+        interpolation: of ``size``: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"box"``,
+            ``"hamming"`` or ``"lanczos"``.
+        layout: ``"HWC"`` for NumPy, Pillow and OpenCV (channels are RGB), ``"CHW"`` for PyTorch.
+        exif_orientation: whether the Exif tag's turn is done, before ``window``. None: it is not,
+            and a warning says so where there is one.
+        strict: whether damage that decoders usually paint over is an error.
+
+    Returns:
+        An array of shape (H, W, C) or (C, H, W); it is the caller's own.
+
+    Raises:
+        hr.DataError: bytes that cannot be decoded, or a window outside of the image.
+        hr.ConfigError: a value that no argument takes.
+
+    >>> encoded = open("examples/pictures/cat.jpg", "rb").read()
+    >>> decode(encoded, window=(10, 20, 64, 96), size=(32, 48)).shape
+    (32, 48, 3)
+    """
+    return _decoded(encoded, mode, window, size, interpolation, layout, exif_orientation, strict)
+
+
+def imread(
+    path: str | os.PathLike[str],
+    *,
+    mode: str = "RGB",
+    window: Sequence[int] | None = None,
+    size: Sequence[int] | None = None,
+    interpolation: str = "bilinear",
+    layout: str = "HWC",
+    exif_orientation: bool | None = None,
+    strict: bool = False,
+) -> np.ndarray[Any, Any]:
+    """Reads and decodes an image file; the arguments are those of :func:`headrace.decode`.
+
+    ``cv2.imread`` returns BGR, this RGB; and where that returns None, this raises.
+
+    Raises:
+        hr.StorageError: a file that cannot be read.
+
+    >>> imread("examples/pictures/cat.jpg", mode="L").ndim
+    3
+    """
+    name = os.fspath(path)
+    return _decoded(name, mode, window, size, interpolation, layout, exif_orientation, strict)
+
+
+def _decoded(
+    encoded: Any,
+    mode: str,
+    window: Sequence[int] | None,
+    size: Sequence[int] | None,
+    interpolation: str,
+    layout: str,
+    exif_orientation: bool | None,
+    strict: bool,
+) -> np.ndarray[Any, Any]:
+    arguments.one_of("mode", mode, MODES)
+    arguments.one_of("layout", layout, LAYOUTS)
+    arguments.one_of("interpolation", interpolation, INTERPOLATIONS)
+    array, orientation = _core.decode(
+        encoded,
+        mode,
+        None if window is None else _integers("window", window, 4, 0),
+        None if size is None else _integers("size", size, 2, 1),
+        interpolation,
+        layout == "HWC",
+        exif_orientation is not None and arguments.switch("exif_orientation", exif_orientation),
+        arguments.switch("strict", strict),
+    )
+    if exif_orientation is None and orientation != 1:
+        warn(_SIDEWAYS)
+    return np.asarray(array)
+
+
+def _integers(name: str, values: Sequence[int], count: int, minimum: int) -> tuple[int, ...]:
+    numbers = tuple(values)
+    if len(numbers) != count:
+        raise arguments.BAD_VALUE.error(f"{name} must be {count} integers (got {values!r})")
+    return tuple(arguments.integer(name, number, minimum, 1 << 30) for number in numbers)
