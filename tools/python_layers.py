@@ -34,7 +34,7 @@ LAYERS = (
     ("sources",),
     ("formats",),
     ("write", "pack", "convert", "index"),
-    ("workers",),
+    ("decode", "workers"),
     ("batch", "inspection", "loader", "overlays", "per_record", "torchvision_batches"),
     ("compose",),
     ("frameworks",),
