@@ -63,14 +63,15 @@ nb::dict dict_of(const PackSummary& summary) {
 }
 
 nb::dict pack_sources(const std::vector<SourceHandle>& handles, const nb::str& name,
-                      std::string_view level, int shards, int threads, bool overwrite,
-                      nb::handle progress) {
+                      std::string_view level, int shards, std::optional<int> only, int threads,
+                      bool overwrite, nb::handle progress) {
   std::vector<SourcePtr> sources;
   for (const SourceHandle& handle : handles) sources.push_back(handle.source);
   const std::string out = bytes_from_str(name);
   PackOptions options;
   options.level = level_named(level);
   options.shards = shards;
+  options.only = only;
   options.threads = threads;
   options.overwrite = overwrite;
   const Progress report_progress = progress_from(progress);
@@ -142,11 +143,13 @@ void bind_pack(nb::module_& module) {
   };
   module.def(
       "pack", &pack_sources, nb::arg("sources"), nb::arg("out"), nb::arg("level"),
-      nb::arg("shards"), nb::arg("threads"), nb::arg("overwrite"), nb::arg("progress").none(),
+      nb::arg("shards"), nb::arg("only").none(), nb::arg("threads"), nb::arg("overwrite"),
+      nb::arg("progress").none(),
       nb::sig(sig("def pack(sources: collections.abc.Sequence[Source], out: str, level: str, "
-                  "shards: int, threads: int, overwrite: bool, ",
+                  "shards: int, only: int | None, threads: int, overwrite: bool, ",
                   "dict[str, typing.Any]")
-                  .c_str()));
+                  .c_str()),
+      "only: the number of the shard to write, as a file of its own.");
   module.def("unpack", &unpack_files, nb::arg("path"), nb::arg("folder"), nb::arg("overwrite"),
              nb::arg("recover"), nb::arg("threads"), nb::arg("progress").none(),
              nb::sig(sig("def unpack(path: str, folder: str, overwrite: bool, recover: bool, "

@@ -6,16 +6,18 @@
 namespace headrace::python {
 namespace {
 
-nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb::handle progress) {
+nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb::handle progress,
+               int64_t part, int64_t parts) {
   const std::string path = bytes_from_str(file);
   const Progress report = progress_from(progress);
   BuiltRowIndex built;
   {
     ReleasedGil no_gil;
-    built = build_row_index(source.source, path, threads, report);
+    built = build_row_index(source.source, path, threads, report, {part, parts});
   }
   nb::dict out;
   out["file"] = str_from_bytes(built.file);
+  out["first"] = built.first;
   out["records"] = built.records;
   out["pictures"] = built.pictures;
   out["indexed"] = built.indexed;
@@ -25,15 +27,25 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
   return out;
 }
 
+void join(const std::vector<std::string>& parts, const nb::str& file) {
+  const std::string path = bytes_from_str(file);
+  ReleasedGil no_gil;
+  join_row_indexes(parts, path);
+}
+
 }  // namespace
 
 void bind_row_index(nb::module_& module) {
   module.def("build_row_index", &build, nb::arg("source"), nb::arg("file"), nb::arg("threads"),
-             nb::arg("progress").none(),
+             nb::arg("progress").none(), nb::arg("part") = 0, nb::arg("parts") = 1,
              nb::sig("def build_row_index(source: Source, file: str, threads: int, progress: "
-                     "collections.abc.Callable[[int, int], object] | None) -> dict[str, "
-                     "typing.Any]"),
+                     "collections.abc.Callable[[int, int], object] | None, part: int = 0, parts: "
+                     "int = 1) -> dict[str, typing.Any]"),
              "Empty `file`: the dataset's own in the cache. threads 0: the allowed cores.");
+  module.def("join_row_indexes", &join, nb::arg("parts"), nb::arg("file"),
+             nb::sig("def join_row_indexes(parts: collections.abc.Sequence[str], file: str) -> "
+                     "None"),
+             "One index of those of all parts, in order.");
 }
 
 }  // namespace headrace::python

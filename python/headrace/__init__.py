@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace import formats, presets, sampling, transforms
+from headrace import formats, jobs, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
-from headrace.compose import Compose
 from headrace.convert import convert
 from headrace.decode import decode, imread
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
-from headrace.environment import warn_of_unread
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -44,7 +42,6 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Array",
-    "Compose",
     "ConfigError",
     "DataError",
     "Error",
@@ -64,6 +61,7 @@ __all__ = [
     "from_dataloader",
     "imread",
     "index",
+    "jobs",
     "join",
     "kfold",
     "mix",
@@ -81,10 +79,6 @@ __all__ = [
     "unpack",
     "watch",
 ]
-
-
-warn_of_unread()
-del warn_of_unread
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 from headrace import _core, write
 from headrace.errors import declare, did_you_mean
-from headrace.sources import Progress
+from headrace.sources import Progress, Source
 from headrace.sources import open as open_source
 
 _ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
@@ -48,6 +49,7 @@ def convert(
     verify: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    part: Any = None,
 ) -> dict[str, Any]:
     """Write a source as another container. Returns the numbers that ``--json`` prints.
 
@@ -57,14 +59,16 @@ def convert(
     overwrite: replace a file, or a folder in which a conversion wrote everything; never what the
     source is read from.
     progress: called with (records done, records); twice as many where they are verified.
+    part: (3, 256) or "3/256" writes the fourth of 256 equal parts into the folder ``dest``, or
+    keeps it where it is there and whole; ``headrace.jobs.merge(dest)`` ends the job.
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
     each. After an interruption the same call goes on where it stopped. A file that is no picture is
     written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether pictures are
     whole inside is for ``headrace scan`` to find out.
-    ConfigError HR0277, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a package
-    that is missing; StorageError HR0275 of a full disk;
-    DataError HR0416 and what reading a record gives.
+    ConfigError HR0277, HR0279, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a
+    package that is missing; StorageError HR0275 of a full disk; DataError HR0416 and what reading
+    a record gives.
     """
     if to not in write.names():
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
@@ -76,13 +80,53 @@ def convert(
             hint="write to a local folder, and copy what is there",
         )
     src = open_source(source)
+    if part is not None:
+        if shards != 1 or overwrite:
+            raise _WRONG_OPTION.error(
+                f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
+                hint="a part is one file, and one that is whole is kept",
+            )
+        return _convert_part(src, dest, to, part, threads, verify, progress)
     target = os.path.abspath(os.fspath(dest))
+    begin = time.perf_counter()
+    report = _converted(src, target, to, shards, threads, verify, overwrite, progress)
+    report["classes"] = src.classes
+    report["outside"] = src.engine.files_outside()
+    return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
+
+
+def _converted(
+    src: Source,
+    target: str,
+    to: str,
+    shards: int,
+    threads: int | None,
+    verify: bool,
+    overwrite: bool,
+    progress: Progress | None,
+    records: range | None = None,
+) -> dict[str, Any]:
     # Threads, hashes and paths: conversions pay for them, importing Headrace does not.
     from headrace.write.conversion import Conversion, Told
     from headrace.write.verification import verify_all
 
-    begin = time.perf_counter()
-    tell = Told(progress, len(src) * (2 if verify else 1))
+    if records is None:
+        records = range(len(src))
+    tell = Told(progress, len(records) * (2 if verify else 1))
+    container = _container(src, to)
+    if container.whole:
+        report = container.whole(src, target, shards, threads, overwrite, tell.have_done)
+    else:
+        several = min(shards, max(1, len(records)))
+        conversion = Conversion(src, target, to, several, overwrite, records)
+        report = conversion.run(threads or _core.allowed_cores(), tell)
+    if verify:
+        verify_all(src, target, to, tell, records)
+    return report
+
+
+def _container(src: Source, to: str) -> write.WriterRecord:
+    """HR0414, HR0297 where it cannot have the source's records."""
     container = write.container(to)
     try:
         container.check(src.schema)
@@ -90,13 +134,37 @@ def convert(
         raise _WRONG_OPTION.error(f"[{to}] {error}") from error
     except ImportError as error:
         raise _NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
-    if container.whole:
-        report = container.whole(src, target, shards, threads, overwrite, tell.have_done)
-    else:
-        conversion = Conversion(src, target, to, min(shards, max(1, len(src))), overwrite)
-        report = conversion.run(threads or _core.allowed_cores(), tell)
-    if verify:
-        verify_all(src, target, to, tell)
-    report["classes"] = src.classes
-    report["outside"] = src.engine.files_outside()
-    return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
+    return container
+
+
+def _convert_part(
+    src: Source,
+    dest: str | os.PathLike[str],
+    to: str,
+    given: Any,
+    threads: int | None,
+    verify: bool,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    from headrace.jobs.folder import plan_of, write_part
+    from headrace.jobs.part import part_from
+
+    begin = time.perf_counter()
+    container = _container(src, to)
+    if not container.suffix:
+        hint = "headrace pack --part" if to == "pack" else "write tar, tfrecord or a pack"
+        raise _WRONG_OPTION.error(f"[{to}] has no parts", hint=hint)
+    part = part_from(given)
+    records = part.of(len(src))
+
+    name = part.name + container.suffix
+    names = [name, *(str(Path(name).with_suffix(suffix)) for suffix in container.beside)]
+
+    def make(folder: Path) -> dict[str, Any]:
+        target = str(folder / name)
+        report = _converted(src, target, to, 1, threads, verify, False, progress, records)
+        kept = {name: report[name] for name in ("records", "unusable", "unusable_count")}
+        return {"first": records.start, **kept}
+
+    entry = write_part(dest, part, plan_of("convert", [src.engine], to=to), names, make)
+    return {**entry, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}

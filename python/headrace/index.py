@@ -12,6 +12,7 @@ A loader uses the index of its dataset by itself where there is one; pixels do n
 from __future__ import annotations
 
 import os
+import pathlib
 import time
 from typing import Any
 
@@ -28,12 +29,15 @@ def index(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
+    part: Any = None,
 ) -> dict[str, Any]:
     """Make the row index of a dataset: one file, about 1.2 % of the pictures' size.
 
     out: the file; default, in ``HEADRACE_CACHE``, where loaders of this dataset look for it. A
     loader is told of another: ``Loader(index=out)``. threads: default, the allowed cores.
     progress: called with (records done, records).
+    part: (3, 256) or "3/256" indexes the fourth of 256 equal parts, into the folder ``out``, or
+    keeps what is there and whole; ``headrace.jobs.merge(out)`` makes one file of all.
 
     The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
     join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
@@ -43,5 +47,31 @@ def index(
     begin = time.perf_counter()
     number = 0 if threads is None else arguments.integer("threads", threads, 1)
     path = "" if out is None else os.fspath(out)
-    built = _core.build_row_index(open_source(source).engine, path, number, progress)
+    engine = open_source(source).engine
+    if part is not None:
+        built = _index_part(engine, path, number, progress, part)
+    else:
+        built = _core.build_row_index(engine, path, number, progress)
+        del built["first"]
     return {**built, "seconds": round(time.perf_counter() - begin, 3)}
+
+
+def _index_part(
+    engine: _core.Source, out: str, threads: int, progress: Progress | None, given: Any
+) -> dict[str, Any]:
+    from headrace.jobs.folder import plan_of, write_part
+    from headrace.jobs.part import part_from
+
+    if not out:
+        raise arguments.BAD_VALUE.error("part= needs a folder", hint="out=DEST (-o DEST)")
+    part = part_from(given)
+    part.of(len(engine))
+    name = part.name + ".rows"
+
+    def make(folder: pathlib.Path) -> dict[str, Any]:
+        built = _core.build_row_index(
+            engine, str(folder / name), threads, progress, part.number, part.parts
+        )
+        return {each: value for each, value in built.items() if each not in ("file", "bytes")}
+
+    return write_part(out, part, plan_of("index", [engine]), [name], make)

@@ -13,6 +13,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +48,7 @@ def pack(
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    part: Any = None,
 ) -> dict[str, Any]:
     """Write a dataset, or several one after another, as a pack; ``headrace.open(out)`` opens it.
 
@@ -54,6 +57,8 @@ def pack(
     shards: more than one makes ``out`` a folder of so many files, still one source.
     overwrite: replace a pack that stands at ``out``.
     progress: called with (records done, records).
+    part: (3, 256) or "3/256" writes the fourth of 256 shards into the folder ``out``, or keeps it
+    where it is there and whole; ``headrace.jobs.merge(out)`` ends the job.
 
     It is written to ``out + ".partial"`` and renamed when it is whole. After an interruption the
     same call goes on where it stopped. Returns the numbers that ``headrace pack --json`` prints.
@@ -63,8 +68,48 @@ def pack(
     if not 1 <= shards <= MOST_SHARDS:
         raise _WRONG_OPTION.error(f"shards must be 1 to {MOST_SHARDS:,} (got {shards})")
     engines = [open_source(source).engine for source in _listed(sources)]
-    summary = _core.pack(engines, os.fspath(out), level, shards, threads or 0, overwrite, progress)
+    if part is not None and engines:
+        if shards != 1 or overwrite:
+            raise _WRONG_OPTION.error(
+                f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
+                hint="a part is one shard, and one that is whole is kept",
+            )
+        return _pack_part(engines, out, level, threads or 0, progress, part)
+    summary = _core.pack(
+        engines, os.fspath(out), level, shards, None, threads or 0, overwrite, progress
+    )
     return {**summary, "outside": sum(engine.files_outside() for engine in engines)}
+
+
+def _pack_part(
+    engines: list[_core.Source],
+    out: Path,
+    level: str,
+    threads: int,
+    progress: Progress | None,
+    given: Any,
+) -> dict[str, Any]:
+    """The bytes of the shard are those that ``shards=`` gives it."""
+    from headrace.jobs.folder import plan_of, write_part
+    from headrace.jobs.part import part_from
+
+    begin = time.perf_counter()
+    plan = plan_of("pack", engines, level=level)
+    part = part_from(given)
+    records = part.of(plan["records"], longer_first=True)
+
+    name = f"shard-{part.number:05}{SUFFIX}"
+
+    def make(folder: pathlib.Path) -> dict[str, Any]:
+        done = progress and (lambda so_far, _: progress(so_far - records.start, len(records)))
+        summary = _core.pack(
+            engines, str(folder / name), level, part.parts, part.number, threads, False, done
+        )
+        kept = ("records", "pages", "unusable", "unusable_count")
+        return {"first": records.start, **{each: summary[each] for each in kept}}
+
+    entry = write_part(out, part, plan, [name], make)
+    return {**entry, "seconds": round(time.perf_counter() - begin, 3)}
 
 
 def unpack(

@@ -208,8 +208,7 @@ class MediaDecoder final : public VideoDecoder {
       next = *end;
     }
     if (const std::optional<size_t> missing = wanted.first_missing()) {
-      const uint32_t packet = plan.kept[*missing];
-      return missing_frame(track, packet, bytes_of(track, file, packet));
+      return missing_frame(track, plan.kept[*missing]);
     }
     fed_ = std::move(fed);
     return {};

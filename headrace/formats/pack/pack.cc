@@ -130,19 +130,21 @@ PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_
                 const PackOptions& options, const Progress& progress) {
   const double begin = now();
   Packing packing(PackInput(sources), options);
-  const PackPlace place(given_out, options.shards, options.overwrite);
+  const PackPlace place(given_out, options.only ? 1 : options.shards, options.overwrite);
+  const auto first = static_cast<uint32_t>(options.only.value_or(0));
+  const uint32_t end = options.only ? first + 1 : static_cast<uint32_t>(options.shards);
   PackReport report;
   uint64_t content = 0;
   PackHeader header;
   std::unique_ptr<PackWriter> writer;  // the last one keeps its lock until the pack has its name
-  for (uint32_t shard = 0; shard < static_cast<uint32_t>(options.shards); ++shard) {
+  for (uint32_t shard = first; shard < end; ++shard) {
     header = packing.header(shard);
     writer = std::make_unique<PackWriter>(place.shard(shard), header, [&](uint64_t records) {
       const uint64_t done = header.first_record + records;
       if (progress)
         progress(static_cast<int64_t>(done), static_cast<int64_t>(header.dataset_records));
     });
-    if (shard == 0) place.check();
+    if (shard == first) place.check();
     report.resumed_records += static_cast<int64_t>(writer->records());
     packing.fill(*writer, header, progress);
     writer->finish();

@@ -18,8 +18,9 @@ namespace headrace {
 struct PackOptions {
   std::optional<PackLevel> level = PackLevel::kFast;  // none: every value as it is
   int shards = 1;                                     // more: `out` becomes a folder of them
-  int threads = 0;                                    // 0: the allowed cores
-  bool overwrite = false;                             // replace a pack that stands at `out`
+  std::optional<int> only;  // of these the one to write: `out` is its file
+  int threads = 0;          // 0: the allowed cores
+  bool overwrite = false;   // replace a pack that stands at `out`
   uint64_t page_bytes = kDefaultPageBytes;
 };
 

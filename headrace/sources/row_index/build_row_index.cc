@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -42,18 +41,40 @@ constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call
             .hint = "name a file in a folder that can be written: -o FILE"});
 }
 
+// Of the pictures that are read ahead of the one whose index is written, for each thread.
+constexpr size_t kWaitingBytes = size_t{64} << 20;
+
+struct IndexedPicture {
+  int64_t slot;
+  uint64_t hash;
+  std::vector<uint8_t> index;
+};
+
 // What became of a few records.
 struct Indexed {
-  int64_t records = 0, pictures = 0, indexed = 0, bad = 0;
+  int64_t records = 0, pictures = 0, bad = 0;
   uint64_t picture_bytes = 0;
+  std::vector<IndexedPicture> indexed;
 };
+
+struct Range {
+  int64_t begin, end;
+};
+
+Range range_of(int64_t records, const RowIndexPart& part) {
+  const auto at = [&](int64_t number) {
+    return static_cast<int64_t>(static_cast<__int128>(records) * number / part.count);
+  };
+  return {at(part.number), at(part.number + 1)};
+}
 
 class Build {
  public:
-  Build(const Source& source, RowIndexFile& file)
+  Build(const Source& source, RowIndexFile& file, Range records)
       : source_(source),
         pictures_(source),
         file_(file),
+        records_(records),
         wanted_(source.schema().size()),
         by_range_(wanted_) {
     for (const size_t field : pictures_.fields()) {
@@ -63,21 +84,23 @@ class Build {
   }
 
   void run(int threads, const Progress& progress, BuiltRowIndex& out) {
-    const int64_t groups = (source_.size() + kRecordsAtOnce - 1) / kRecordsAtOnce;
-    // What waits are numbers: it may grow.
-    InOrder<Indexed> order(0, groups, std::numeric_limits<size_t>::max());
+    const int64_t groups = (records_.end - records_.begin + kRecordsAtOnce - 1) / kRecordsAtOnce;
+    InOrder<Indexed> order(0, groups, kWaitingBytes * static_cast<size_t>(threads));
     order.run(
         threads, [this] { return worker(); },
         [](const Indexed& group) { return sizeof group + group.picture_bytes; },
         [&](const Indexed& group) {
           out.records += group.records;
           out.pictures += group.pictures;
-          out.indexed += group.indexed;
+          out.indexed += static_cast<int64_t>(group.indexed.size());
           out.bad += group.bad;
           out.picture_bytes += group.picture_bytes;
+          for (const IndexedPicture& each : group.indexed) {
+            if (!file_.add(each.slot, each.hash, each.index)) cannot_write(file_.path(), errno);
+          }
         },
         [&](int64_t) {
-          if (progress) progress(out.records, source_.size());
+          if (progress) progress(out.records, records_.end - records_.begin);
         });
   }
 
@@ -93,14 +116,14 @@ class Build {
     auto worker = std::make_shared<Worker>();  // shared: std::function wants copies
     return [this, worker](int64_t group) {
       worker->group = {};
-      take(group * kRecordsAtOnce, *worker);
-      return worker->group;
+      take(records_.begin + group * kRecordsAtOnce, *worker);
+      return std::move(worker->group);
     };
   }
 
   void take(int64_t first, Worker& worker) {
     std::vector<int64_t> indices;
-    for (int64_t i = 0; i < std::min(kRecordsAtOnce, source_.size() - first); ++i) {
+    for (int64_t i = 0; i < std::min(kRecordsAtOnce, records_.end - first); ++i) {
       indices.push_back(first + i);
     }
     const auto records = std::span(worker.records).first(indices.size());
@@ -122,16 +145,15 @@ class Build {
     const FieldKind kind = source_.schema()[pictures_.fields()[picture]].kind;
     ++worker.group.pictures;
     worker.group.picture_bytes += data.file ? data.file->size() : data.bytes.size();
-    const std::optional<std::vector<uint8_t>> index =
+    std::optional<std::vector<uint8_t>> index =
         is_picture(kind) ? row_index(data.bytes, worker) : index_of(*media_of(kind), data);
     if (!index) {
       ++worker.group.bad;
     } else if (!index->empty() && index->size() <= RowIndexFile::kLongest) {
       const std::optional<uint64_t> hash = indexed_hash(kind, data);
-      if (!hash || !file_.add(pictures_.slot(record.index, picture), *hash, *index)) {
-        cannot_write(file_.path(), errno);
-      }
-      ++worker.group.indexed;
+      if (!hash) cannot_write(file_.path(), errno);
+      const int64_t slot = pictures_.slot(record.index - records_.begin, picture);
+      worker.group.indexed.push_back({slot, *hash, std::move(*index)});
     }
   }
 
@@ -156,15 +178,20 @@ class Build {
   const Source& source_;
   const IndexedFields pictures_;
   RowIndexFile& file_;
+  const Range records_;
   std::vector<bool> wanted_, by_range_;
 };
 
 // Adds to `out`.
 void build(const Source& source, const std::string& path, int threads, const Progress& progress,
-           BuiltRowIndex& out) {
-  std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, IndexedFields(source).key());
+           const RowIndexPart& part, BuiltRowIndex& out) {
+  const Range records = range_of(source.size(), part);
+  RowIndexKey key = IndexedFields(source).key();
+  key.records = records.end - records.begin;
+  std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, key);
   if (!file) cannot_write(path, errno);
-  Build(source, *file).run(threads, progress, out);
+  out.first = records.begin;
+  Build(source, *file, records).run(threads, progress, out);
   if (!file->publish(/*replace=*/true)) cannot_write(path, errno);
   out.file_bytes += file->file_bytes();
 }
@@ -181,7 +208,7 @@ void build_in_cache(const std::vector<const Source*>& sources, int threads,
   };
   for (const Source* source : sources) {
     const std::string path = cache.path_of(row_index_cache_name(source->fingerprint()));
-    build(*source, path, threads, report, out);
+    build(*source, path, threads, report, {}, out);
     out.file = sources.size() == 1 ? path : cache.path();
   }
 }
@@ -189,7 +216,7 @@ void build_in_cache(const std::vector<const Source*>& sources, int threads,
 }  // namespace
 
 BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, int threads,
-                              const Progress& progress) {
+                              const Progress& progress, RowIndexPart part) {
   BuiltRowIndex out{.file = file};
   with_viewed(source, [&](const SourcePtr& viewed) {
     std::vector<const Source*> sources = viewed->origins();
@@ -202,11 +229,35 @@ BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, 
     if (file.empty()) {
       build_in_cache(sources, workers, progress, out);
     } else {
-      build(*viewed, file, workers, progress, out);
+      build(*viewed, file, workers, progress, part, out);
     }
     return viewed;
   });
   return out;
+}
+
+void join_row_indexes(const std::vector<std::string>& parts, const std::string& file) {
+  std::vector<std::unique_ptr<RowIndexFile>> files;
+  RowIndexKey whole;
+  for (const std::string& part : parts) {
+    Result<RowIndexKey> key = RowIndexFile::key_of(part);
+    if (!key) throw Exception(std::move(key.error()));
+    const RowIndexKey expected{.fingerprint = files.empty() ? key->fingerprint : whole.fingerprint,
+                               .records = key->records,
+                               .pictures = files.empty() ? key->pictures : whole.pictures};
+    Result<std::unique_ptr<RowIndexFile>> opened = RowIndexFile::open(part, expected, false);
+    if (!opened) throw Exception(std::move(opened.error()));
+    files.push_back(std::move(*opened));
+    whole = {expected.fingerprint, whole.records + key->records, expected.pictures};
+  }
+  std::unique_ptr<RowIndexFile> joined = RowIndexFile::create(file, whole);
+  if (!joined) cannot_write(file, errno);
+  int64_t first = 0;
+  for (const std::unique_ptr<RowIndexFile>& part : files) {
+    if (!joined->copy_from(*part, first)) cannot_write(file, errno);
+    first += part->key().slots();
+  }
+  if (!joined->publish(/*replace=*/true)) cannot_write(file, errno);
 }
 
 }  // namespace headrace

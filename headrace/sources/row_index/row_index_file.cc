@@ -44,7 +44,7 @@ const ErrorCode kOtherDataset{
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
 // What entries hold has a version of its own: those of version 2 are still read.
 constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
-constexpr size_t kSumAt = 56, kCheckBytes = 4;
+constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
 constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that no size of a table overflows
@@ -133,6 +133,21 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
     return Error{.code = &kNoRowIndex, .what = path + " was cut off", .where = {.file = path}};
   }
   return std::unique_ptr<RowIndexFile>(new RowIndexFile(path, key, std::move(file)));
+}
+
+Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
+  const std::unique_ptr<GrowingFile> file = GrowingFile::open(path, /*writable=*/false);
+  if (!file) return storage_error(errno, "open", path);
+  Header header(kHeaderBytes);
+  if (!file->read(0, header)) {
+    return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
+  }
+  ByteReader in(std::span<const uint8_t>(header).subspan(kKeyAt));
+  const RowIndexKey key{.fingerprint = in.number<uint64_t>(),
+                        .records = static_cast<int64_t>(in.number<uint64_t>()),
+                        .pictures = static_cast<int64_t>(in.number<uint64_t>())};
+  if (Result<void> good = check(header, key, path, false); !good) return std::move(good.error());
+  return key;
 }
 
 std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
@@ -275,14 +290,13 @@ RowIndexFile::Contents RowIndexFile::contents() const {
   return out;
 }
 
-// Entries that cannot be read are left behind. False when writing fails.
-bool RowIndexFile::copy_from(const RowIndexFile& other) {
+bool RowIndexFile::copy_from(const RowIndexFile& other, int64_t first) {
   std::vector<uint8_t> bytes;
-  for (int64_t slot = 0; slot < key_.slots(); ++slot) {
+  for (int64_t slot = 0; slot < other.key_.slots(); ++slot) {
     const std::optional<Place> place = other.place_of(slot);
     if (!place) continue;
     bytes.resize(place->length);
-    if (other.read(slot, *place, bytes) && !add(slot, place->hash, bytes)) return false;
+    if (other.read(slot, *place, bytes) && !add(first + slot, place->hash, bytes)) return false;
   }
   return true;
 }

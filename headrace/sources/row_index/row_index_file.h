@@ -60,6 +60,8 @@ class RowIndexFile {
   // Opens it to be extended, or makes it; replaces what is no index of this dataset, or consists
   // for the most part of entries that were superseded. Null when that is not possible.
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
+  // Of a file whatever dataset it belongs to. Errors: as of open().
+  static Result<RowIndexKey> key_of(const std::string& path);
   ~RowIndexFile();
 
   // Writes what is pending, then gives the file its name. False when either failed: errno says why,
@@ -75,6 +77,9 @@ class RowIndexFile {
   bool add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) EXCLUDES_LOCK(mutex_);
   // Whether it has a longer one of the same bytes, or will.
   bool has_longer(int64_t slot, uint64_t hash, size_t length) const EXCLUDES_LOCK(mutex_);
+  // Adds all entries of a file, the slots moved on by `first`. Those that cannot be read are left
+  // behind. False when writing fails. REQUIRES: the slots fit.
+  bool copy_from(const RowIndexFile& other, int64_t first = 0);
   bool flush() EXCLUDES_LOCK(mutex_);
   // Whether writing has failed; then nothing is added any more.
   bool failed() const EXCLUDES_LOCK(mutex_);
@@ -83,6 +88,7 @@ class RowIndexFile {
   Contents contents() const;
   uint64_t file_bytes() const { return file_->size(); }
   const std::string& path() const { return path_; }
+  const RowIndexKey& key() const { return key_; }
 
  private:
   struct Pending {
@@ -97,7 +103,6 @@ class RowIndexFile {
   RowIndexFile(std::string path, const RowIndexKey& key, std::unique_ptr<GrowingFile> file)
       : path_(std::move(path)), key_(key), file_(std::move(file)) {}
   bool write(const Block& block);
-  bool copy_from(const RowIndexFile& other);
 
   const std::string path_;
   const RowIndexKey key_;

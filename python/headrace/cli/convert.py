@@ -10,11 +10,13 @@ import typer
 
 from headrace.cli import output
 from headrace.cli.pack_report import print_unusable
+from headrace.cli.part import PartOption, print_part, records_of
 from headrace.write import names
 
 EXAMPLES = (
     "headrace convert train/ -o train.tar --to tar",
     "headrace convert train/ -o shards/ --to tfrecord --shards 2 --verify",
+    "headrace convert train/ -o tars/ --to tar --part 1/2",
 )
 
 
@@ -37,6 +39,7 @@ def run(
         bool, typer.Option("--verify", help="Read everything back and compare.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    part: PartOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Write a dataset as another container.
@@ -48,7 +51,8 @@ def run(
     opened = output.open_source(source)
     import headrace
 
-    total = len(opened) * (2 if verify else 1)
+    records = records_of(part, len(opened)) if part else len(opened)
+    total = records * (2 if verify else 1)
     with output.resumable(), output.progress("converting", total, quiet=json) as done:
         report = headrace.convert(
             opened,
@@ -59,12 +63,16 @@ def run(
             verify=verify,
             overwrite=force,
             progress=lambda count, _: done(count),
+            part=part,
         )
-    if json:
+    if part and not json:
+        print_part(report)
+    elif json:
         output.print_json({"output": str(out), "to": to, **report})
     else:
         print_report(str(out), {"to": to, **report})
-    return output.DATA if report["unusable_count"] else output.GOOD
+    # A part that is whole is done: schedulers repeat what fails.
+    return output.DATA if report["unusable_count"] and not part else output.GOOD
 
 
 def print_report(out: str, report: dict[str, Any]) -> None:

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
+from headrace.cli.part import PartOption, print_part, records_of
 
 EXAMPLES = (
     "headrace index train/",
     "headrace index train/ -o train.rows",
+    "headrace index train/ -o indexed/ --part 1/2",
 )
 
 
@@ -30,6 +32,7 @@ def run(
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
     ] = None,
+    part: PartOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Note where the rows of each JPEG begin: crops decode faster.
@@ -39,9 +42,14 @@ def run(
     opened = output.open_source(source)
     import headrace
 
-    with output.progress("indexing", len(opened), quiet=json) as done:
-        result = headrace.index(opened, out, threads=threads, progress=lambda count, _: done(count))
-    if json:
+    records = records_of(part, len(opened)) if part else len(opened)
+    with output.progress("indexing", records, quiet=json) as done:
+        result = headrace.index(
+            opened, out, threads=threads, progress=lambda count, _: done(count), part=part
+        )
+    if part and not json:
+        print_part(result)
+    elif json:
         output.print_json({"source": source, **result})
     else:
         print_result(result, named=out is not None)

@@ -23,7 +23,7 @@ PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
 # What is written and where, not what is read: by their codes, whichever class says it.
-USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
+USAGE_CODES = ("HR0279", "HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
     *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),
     *("HR0447", "HR0448", "HR0457", "HR0463", "HR0730"),

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output, pack_report
+from headrace.cli.part import PartOption, print_part, records_of
 from headrace.pack import LEVELS
 
 EXAMPLES = (
     "headrace pack train/ -o train.hrpack",
     "headrace pack train/ -o packed/ --level dense --shards 2",
+    "headrace pack train/ -o packed/ --part 1/2",
 )
 
 
@@ -40,6 +42,7 @@ def run(
         int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a pack that is there.")] = False,
+    part: PartOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Write a dataset as a pack: lossless, faster to decode.
@@ -50,6 +53,8 @@ def run(
     import headrace
 
     total = sum(len(source) for source in opened)
+    if part:
+        total = records_of(part, total)
     with output.resumable(), output.progress("packing", total, quiet=json) as done:
         summary = headrace.pack(
             opened,
@@ -59,8 +64,11 @@ def run(
             threads=threads,
             overwrite=force,
             progress=lambda count, _: done(count),
+            part=part,
         )
-    if json:
+    if part and not json:
+        print_part(summary)
+    elif json:
         output.print_json({"output": str(out), "level": level, **summary})
     else:
         print_summary(str(out), summary)

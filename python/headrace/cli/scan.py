@@ -14,6 +14,7 @@ import typer
 from headrace.cli import output, sound_report
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 from headrace.cli.one_file import open_source_or_file
+from headrace.cli.part import PartOption, print_part
 from headrace.whole_file import write_whole
 
 BATCH = 32  # small: whole pictures are held, whatever their size
@@ -21,6 +22,7 @@ SHOWN = 20
 EXAMPLES = (
     "headrace scan train/",
     "headrace scan train/ --strict -o bad.jsonl",
+    "headrace scan train/ -o scanned/ --part 1/2",
 )
 
 
@@ -44,6 +46,7 @@ def run(
         int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
     ] = None,
     kinds: Kinds = None,
+    part: PartOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     **keywords: Any,
 ) -> int:
@@ -53,10 +56,13 @@ def run(
     count sample rates and channels, which may differ. Of a pack, compare all checksums and its
     pages with its index. Exit code 1 when there is anything bad.
     """
-    output.writable("--output", out)
+    if not part:
+        output.writable("--output", out)
     opened = open_source_or_file(
         source, **kinds_from(kinds), **({"recover": True} if recover else {})
     )
+    if part:
+        return scan_part(source, opened, out, part, {**keywords, "threads": threads}, json)
     begin = time.perf_counter()
     damage = "" if recover else index_damage(source)
     bad, repaired = find_bad_records(opened, {**keywords, "threads": threads}, quiet=json)
@@ -93,6 +99,43 @@ def run(
         if damage:
             output.console().print(damage, style="red", markup=False)
     return output.BAD_ANSWER if bad or damage else output.GOOD
+
+
+def scan_part(
+    path: str, source: Any, out: Path | None, given: str, keywords: dict[str, Any], json: bool
+) -> int:
+    """The bad records of a part, by their numbers in the whole, as a file of the job's folder."""
+    import headrace
+    from headrace.jobs.folder import plan_of, write_part
+    from headrace.jobs.part import part_from
+
+    if out is None:
+        output.fail("headrace: --part needs a folder: -o DEST", output.USAGE)
+    begin = time.perf_counter()
+    part = part_from(given)
+    records = part.of(len(source))
+    options = {name: value for name, value in keywords.items() if name != "threads"}
+    name = f"{part.name}.jsonl"
+
+    def make(folder: Path) -> dict[str, Any]:
+        chosen = source if part.parts == 1 else headrace.subset(source, records)
+        bad, repaired = find_bad_records(chosen, keywords, quiet=json)
+        for entry in bad:
+            entry["record"] += records.start
+        # The checksums of a pack are its files', and compared once.
+        damage = index_damage(path) if part.number == 0 else ""
+        write_whole(folder / name, "".join(jsonlib.dumps(entry) + "\n" for entry in bad))
+        found = {"bad": len(bad), "repaired": repaired, "index_damage": int(bool(damage))}
+        return {"first": records.start, "records": len(records), **found}
+
+    plan = plan_of("scan", [source.engine], **options)
+    entry = write_part(out, part, plan, [name], make)
+    entry["seconds"] = round(time.perf_counter() - begin, 3)
+    if json:
+        output.print_json({"output": str(out), **entry})
+    else:
+        print_part(entry)
+    return output.GOOD
 
 
 def index_damage(path: str) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core, write
+from headrace.jobs.folder import sha256
 from headrace.sources import Progress, Source
 from headrace.whole_file import sync, write_whole
 from headrace.write.destination import SUMS, Destination
@@ -68,8 +68,17 @@ class Unusable:
 class Conversion:
     """A plan, and for each shard a journal of what is safe on disk."""
 
-    def __init__(self, src: Source, target: str, to: str, shards: int, overwrite: bool) -> None:
+    def __init__(
+        self,
+        src: Source,
+        target: str,
+        to: str,
+        shards: int,
+        overwrite: bool,
+        records: range | None = None,
+    ) -> None:
         self.src, self.target, self.to, self.shards = src, Path(target), to, shards
+        self.records = range(len(src)) if records is None else records
         self.container = write.container(to)
         self.several = shards > 1 and bool(self.container.suffix)
         beside = () if self.several else self.container.beside
@@ -85,6 +94,8 @@ class Conversion:
             "shards": self.shards,
             "fingerprint": self.src.fingerprint,
             "fields": [field.name for field in self.src.schema],
+            "first": self.records.start,
+            "records": len(self.records),
         }
 
     def run(self, threads: int, tell: Told) -> dict[str, Any]:
@@ -126,8 +137,8 @@ class Conversion:
         return self.work / f"data-{shard:05}-of-{self.shards:05}{self.container.suffix}"
 
     def _write_shard(self, shard: int, tell: Told) -> dict[str, Any]:
-        size = len(self.src)
-        begin, end = size * shard // self.shards, size * (shard + 1) // self.shards
+        size, first = len(self.records), self.records.start
+        begin, end = (first + size * at // self.shards for at in (shard, shard + 1))
         note = self.work / f"journal-{shard:05}.json"
         state: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError):
@@ -164,7 +175,7 @@ class Conversion:
             writer.abandon()
         state = {"finished": True, "records": end - begin, **unusable.found()}
         if self.container.suffix:
-            state |= {"bytes": file.stat().st_size, "sha256": _sha256(file)}
+            state |= {"bytes": file.stat().st_size, "sha256": sha256(file)}
         write_whole(note, json.dumps(state))
         return state
 
@@ -202,7 +213,7 @@ class Conversion:
             sync(self.work)
         self.destination.take_place(self.work if self.several else self._file(0))
         return {
-            "records": len(self.src),
+            "records": len(self.records),
             "bytes": sum(shard.get("bytes", 0) for shard in shards) or _bytes_below(self.target),
             "files": [
                 {k: v for k, v in entry.items() if k in ("file", "records", "bytes", "sha256")}
@@ -212,14 +223,6 @@ class Conversion:
             "unusable": [entry for shard in shards for entry in shard["unusable"]],
             "unusable_count": sum(shard["unusable_count"] for shard in shards),
         }
-
-
-def _sha256(path: Path) -> str:
-    sum_ = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            sum_.update(chunk)
-    return sum_.hexdigest()
 
 
 def _bytes_below(folder: Path) -> int:

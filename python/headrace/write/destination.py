@@ -30,7 +30,7 @@ _TAKEN = declare(
     "people's files, its own source, or a folder above it. What an interrupted conversion left in "
     "DEST.partial is used when source and options are the same.",
 )
-_BUSY = declare(
+BUSY = declare(
     "HR0277",
     "config",
     "destination is being written",
@@ -108,10 +108,10 @@ class Destination:
                     try:
                         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     except BlockingIOError:
-                        raise _BUSY.error(
+                        raise BUSY.error(
                             f"another process is writing {self.work}", hint="wait for it"
                         ) from None
-                if not _is_named(descriptor, self.work):
+                if not is_named(descriptor, self.work):
                     continue
                 if foreign := _foreign_in_work(self.work):
                     raise _TAKEN.error(
@@ -122,7 +122,7 @@ class Destination:
                 return
             finally:
                 with contextlib.suppress(OSError):
-                    if _is_named(descriptor, self.work):
+                    if is_named(descriptor, self.work):
                         self.work.rmdir()  # where nothing was begun
                 os.close(descriptor)
 
@@ -257,7 +257,7 @@ def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and os.path.samefile(one, other)
 
 
-def _is_named(descriptor: int, path: Path) -> bool:
+def is_named(descriptor: int, path: Path) -> bool:
     try:
         named = os.lstat(path)
     except FileNotFoundError:

@@ -21,13 +21,13 @@ _DIFFERS = declare(
 _AS_STORED = "mask"  # pictures of this kind are decoded without another look at their channels
 
 
-def verify_all(src: Source, target: str, to: str, tell: Told) -> None:
+def verify_all(src: Source, target: str, to: str, tell: Told, records: range) -> None:
     """Raises HR0416 at the first record of ``target`` that is not the source's."""
     container = write.container(to)
     written = open_source(target, format=container.format, **container.arguments(src))
-    if len(written) != len(src):
-        raise _DIFFERS.error(f"{target} has {len(written)} records, the source {len(src)}")
-    for number, place in enumerate(container.order(written)):
+    if len(written) != len(records):
+        raise _DIFFERS.error(f"{target} has {len(written)} records, the source {len(records)}")
+    for number, place in zip(records, container.order(written), strict=True):
         expected, got = src.engine.read(number), written.engine.read(place)
         for field, value in expected.items():
             pixels = not container.keeps_bytes and isinstance(value, bytes)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands share that make one part of a job: the option, and how they report."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+PartOption = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="I/N",
+        help="Make part I of N, from 0 on, in the folder; `headrace merge` ends the job.",
+    ),
+]
+
+
+def records_of(part: str, records: int) -> int:
+    """How many records the part has, for the progress bar."""
+    from headrace.jobs.part import part_from
+
+    return len(part_from(part).of(records))
+
+
+def print_part(report: dict[str, Any]) -> None:
+    """A line for the log of the job."""
+    from headrace.jobs.part import Part
+
+    name = Part(report["part"], report["parts"]).name
+    size = sum(file["bytes"] for file in report["files"])
+    done = "there already" if report["kept"] else f"{report['seconds']:.1f} s"
+    records = output.count_text(report["records"], "record")
+    output.headline(name, f"{records}, {output.size_text(size)} ({done})")
+    for what in ("unusable_count", "bad"):
+        if report.get(what):
+            words = "unusable" if what == "unusable_count" else "bad"
+            output.console().print(f"[bold red]{report[what]:,} {words}[/]")
