@@ -23,10 +23,10 @@ constexpr int kRowsAlone = 65535 * 64;  // spacing that no row reaches
 
 struct Picture {
   const Buffer* file;
-  std::vector<uint8_t> index;
-  ImageHeader header;
-  Window window;
-  bool flip;
+  std::vector<uint8_t> index = {};
+  ImageHeader header = {};
+  Window window = {};
+  bool flip = {};
 };
 
 std::vector<Buffer> files() {
