@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from processes import COMMAND
 
+import headrace as hr
+
 pytest.importorskip("rich")
 testing = pytest.importorskip("typer.testing")
 
