@@ -57,6 +57,7 @@ struct LoaderOptions {
   // memory_limit: same batches, made without reading and decoding again.
   ResidentUse resident = ResidentUse::kOff;
   bool view = false;               // resident batches are slices of the data itself, not copies
+  bool on_demand = false;          // batches by number alone, on the caller's thread: none is begun
   double fraction = 1;             // of resident records that stay on `device`, where there is one
   bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
   size_t cache = 0;                // bytes of it for records that stay in memory once they are read

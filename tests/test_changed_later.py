@@ -209,6 +209,27 @@ def test_a_change_of_what_is_asked_of_the_program_is_named(monkeypatch: pytest.M
             torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_torchs_default_dtype_is_that_of_the_batches(folder: Path, dtype: Any) -> None:
+    v1 = pytest.importorskip("torchvision.transforms")
+    recipe = v1.Compose([v1.Resize((8, 8)), v1.ToTensor(), v1.Normalize([0.5] * 3, [0.5] * 3)])
+    dataset = datasets.ImageFolder(folder, recipe)
+    other = {torch.float32: torch.float64, torch.float64: torch.float32}[dtype]
+    try:
+        torch.set_default_dtype(dtype)
+        loader = translated(DataLoader(dataset, batch_size=4))
+        for (ours, _), (theirs, _) in zip(
+            loader.torch(), DataLoader(dataset, batch_size=4), strict=True
+        ):
+            assert ours.dtype == theirs.dtype == dtype
+            assert torch.allclose(ours, theirs, atol=1e-7)
+        torch.set_default_dtype(other)
+        with pytest.raises(hr.ConfigError, match=r"HR0836.*torch\.get_default_dtype\(\) is"):
+            list(loader.torch())
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 class Solarized:
     """As the environment says."""
 

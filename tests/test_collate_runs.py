@@ -114,7 +114,7 @@ def test_batches_are_what_the_function_makes_of_the_datasets_own_records(
     for one, other in zip(ours, theirs, strict=True):
         assert same(one, other)
     part = next(part for part in loader.report.parts if part.name.startswith("collate_fn="))
-    native = "the records' parts, each as a tuple or list of all records: "
+    native = "the records' parts, each as a tuple or list of all records"
     of_python = "run on each finished batch of .torch(): "
     assert (native if part.became == "native" else of_python) in part.note
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from conftest import Numbers, files_of, pixels_of
 from PIL import Image
 
 import headrace as hr
-from headrace import _core
+from headrace import _core, environment
 from headrace import transforms as T
 
 
@@ -384,3 +386,45 @@ def test_every_transform_of_torchvision_is_an_operator_or_has_a_way_around() -> 
     }
     assert {"ColorJitter", "Resize"} <= theirs
     assert theirs - NAMES - set(T.__all__) == set()
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"HEADRACE_CACHE_LIMIT": "200 GB"}, "HEADRACE_CACHE_LIMIT='200 GB' is not read; known: "),
+        ({"HEADRACE_THREADS": "4"}, "HEADRACE_THREADS='4' is not read; known: HEADRACE_CACHE, "),
+        ({"HEADRACE_CACHE": "~/cache"}, "HEADRACE_CACHE='~/cache' is relative"),
+        (
+            {"HEADRACE_CACHE": "/dev/null/cache"},
+            "/dev/null is a file: nothing is kept; give an abs",
+        ),
+        ({"HEADRACE_CACHE": "", "HEADRACE_SIMD": "scalar", "HEADRACE_TEST_DATA": "/x"}, ""),
+        ({"HEADRACE_CACHE": "/tmp/not/there/yet", "HEAD": "1"}, ""),
+    ],
+)
+def test_a_variable_without_effect_is_said(variables: dict[str, str], said: str) -> None:
+    text = "\n".join(environment.complaints(variables))
+    assert said in text and bool(text) == bool(said)
+
+
+def test_variables_that_are_not_read_are_said_at_import() -> None:
+    script = "import headrace; import headrace.loader"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "HEADRACE_CACHE_LIMIT": "200 GB"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.count("HEADRACE_CACHE_LIMIT='200 GB' is not read") == 1
+
+
+def test_variables_that_are_read_are_known() -> None:
+    root = Path(__file__).parent.parent
+    read = set()
+    for folder in ("headrace", "python"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".cc", ".h", ".py") and not path.stem.endswith("_test"):
+                text = path.read_text()
+                read.update(re.findall(r"""(?:getenv\(|environ\W.{0,9})"(HEADRACE_\w+)""", text))
+    assert read - {"HEADRACE_TEST_DATA"} == set(environment.VARIABLES)

@@ -7,10 +7,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import h264_fields
 import numpy as np
 import pytest
 import videos
 
+import headrace as hr
 from headrace import _core
 
 pytest.importorskip("av", reason="av makes the videos, and says what is in them")
@@ -109,3 +111,23 @@ def test_a_frame_of_interlaced_mpeg4_does_not_depend_on_what_was_decoded_before(
     for first in range(0, count - 8, 5):
         some = [first, first + 1, first + 7]
         np.testing.assert_array_equal(_core.decode_video(data, some), whole[some])
+
+
+@pytest.mark.parametrize("container", ["mp4", "matroska"])
+def test_frames_of_two_fields_are_those_of_a_sequential_decode(container: str) -> None:
+    data = h264_fields.file(container, 12, packets_per_frame=1)
+    frames, _ = videos.decoded(data)
+    assert len(frames) == 12 and _core.video_header(data)["frames"] == 12
+    np.testing.assert_array_equal(_core.decode_video(data, range(12)), frames)
+    for number in range(12):
+        alone = np.asarray(_core.decode_video(data, [number]))[0]
+        np.testing.assert_array_equal(alone, frames[number])
+
+
+@pytest.mark.parametrize("container", ["mp4", "matroska"])
+def test_fields_in_packets_of_their_own_are_refused_by_name(container: str) -> None:
+    data = h264_fields.file(container, 4, packets_per_frame=2)
+    assert len(videos.decoded(data)[0]) == 4
+    for number in range(8):
+        with pytest.raises(hr.DataError, match=r"HR0367.*fields of a frame lie in packets"):
+            _core.decode_video(data, [number])

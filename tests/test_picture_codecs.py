@@ -4,7 +4,11 @@ windows; what cannot be read is an error of its record, never a wrong pixel."""
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
+import lzma
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -252,6 +256,59 @@ def test_strict_looks_at_checksums_of_a_tiff_that_libtiff_passes_over() -> None:
         assert ours([{"image": bytes(damaged)}]).image[0].shape == (3, 40, 64)
         with pytest.raises(hr.DataError, match=r"HR0345.*checksum"):
             ours([{"image": bytes(damaged)}], strict=True)
+
+
+def grey_tiff(rows: np.ndarray, strip: bytes, compression: int) -> bytes:
+    """One strip, as it is."""
+    height, width = rows.shape
+    tags = {256: width, 257: height, 258: 8, 259: compression, 262: 1, 273: 122, 277: 1}
+    tags |= {278: height, 279: len(strip)}
+    fields = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    return struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + fields + bytes(4) + strip
+
+
+def zstd_with_sum(data: bytes) -> bytes:
+    library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+    library.ZSTD_createCCtx.restype = ctypes.c_void_p
+    library.ZSTD_compress2.restype = ctypes.c_size_t
+    context, out = ctypes.c_void_p(library.ZSTD_createCCtx()), ctypes.create_string_buffer(9999)
+    library.ZSTD_CCtx_setParameter(context, 201, 1)  # ZSTD_c_checksumFlag
+    room, size = ctypes.c_size_t(len(out)), ctypes.c_size_t(len(data))
+    written = library.ZSTD_compress2(context, out, room, data, size)
+    library.ZSTD_freeCCtx(context)
+    return out.raw[:written]
+
+
+def test_checksums_of_zstandard_and_lzma_inside_of_a_tiff() -> None:
+    """libtiff's own, where a strip ends with its rows; else strict=True looks at Zstandard's."""
+    rows = np.arange(40 * 32, dtype=np.uint32).reshape(40, 32).astype(np.uint8)
+
+    def shown(strip: bytes, compression: int, height: int = 40, strict: bool = False) -> Any:
+        data = grey_tiff(rows[:height], strip, compression)
+        return np.asarray(ours([{"image": data}], strict=strict).image[0])[0]
+
+    zstd, xz = zstd_with_sum(rows.tobytes()), lzma.compress(rows.tobytes(), check=lzma.CHECK_CRC32)
+    index = 4 * (1 + int.from_bytes(xz[-8:-4], "little"))
+    for strip, compression, place in (
+        (zstd, 50000, len(zstd) - 2),
+        (xz, 34925, len(xz) - 12 - index - 2),
+    ):
+        damaged = bytearray(strip)
+        damaged[place] ^= 1
+        for strict in (False, True):
+            np.testing.assert_array_equal(shown(strip, compression, strict=strict), rows)
+            with pytest.raises(hr.DataError, match="HR0345"):
+                shown(bytes(damaged), compression, strict=strict)
+        if compression == 50000:
+            for height in (40, 32):
+                np.testing.assert_array_equal(
+                    shown(strip, compression, height, True), rows[:height]
+                )
+                with pytest.raises(hr.DataError, match=r"HR0345"):
+                    shown(bytes(damaged), compression, height, True)
+                with pytest.raises(hr.DataError, match=r"HR0345.*lacks its checksum"):
+                    shown(strip[:-2], compression, height, True)
+            np.testing.assert_array_equal(shown(bytes(damaged), compression, 32), rows[:32])
 
 
 def test_jpeg_inside_of_a_tiff_is_libjpegs(tmp_path: Path) -> None:

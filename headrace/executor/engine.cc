@@ -47,6 +47,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
                 stopping_),
       worker_(worker_until(stopping_)) {
   throw_if_forked();
+  if (options_.on_demand) return;
   at_workers_.emplace(ThreadPool::workers(), *this);
   if (options_.task.plan->has_python_steps()) {
     at_python_threads_.emplace(crossing_.threads(), crossing_);
@@ -54,7 +55,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
 }
 
 Engine::~Engine() {
-  if (forked_from_running_engine()) return;
+  if (options_.on_demand || forked_from_running_engine()) return;
   stop();
 }
 

@@ -44,6 +44,7 @@ struct EngineOptions {
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
+  bool on_demand = false;        // batches by make() alone: no thread is begun
 };
 
 class Engine final : public PoolClient {
@@ -52,7 +53,7 @@ class Engine final : public PoolClient {
   Engine(EngineOptions options, BadRecords& bad_records);
   ~Engine() override;
 
-  // Begins delivering with the given batch; ends whatever was under way.
+  // Begins delivering with the given batch; ends whatever was under way. REQUIRES: not on_demand.
   void start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted = {});
   // Returns when no worker is at a record any more. `interrupted`, called every 50 ms while it
   // waits, may throw; then a later start() or stop() goes on waiting.

@@ -120,7 +120,8 @@ class Loader::Impl {
         .memory_limit = options().memory_limit - path_.cache_bytes(),
         .warn = options().warn,
         .device = options().device,
-        .patience_seconds = options().patience_seconds};
+        .patience_seconds = options().patience_seconds,
+        .on_demand = options().on_demand};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const LeftToDevice& left) {

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import formats, jobs, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
+from headrace.compose import Compose
 from headrace.convert import convert
 from headrace.decode import decode, imread
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
+from headrace.environment import warn_of_unread
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -42,6 +44,7 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Array",
+    "Compose",
     "ConfigError",
     "DataError",
     "Error",
@@ -79,6 +82,10 @@ __all__ = [
     "unpack",
     "watch",
 ]
+
+
+warn_of_unread()
+del warn_of_unread
 
 
 def __getattr__(name: str) -> Any:

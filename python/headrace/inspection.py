@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -108,12 +109,12 @@ _ONE_RECORD = {
 }
 
 
-def mixes_records(step: Any) -> bool:
-    """Whether it is a batch step, or a choice of such."""
+def has_scope(step: Any, scopes: Collection[str]) -> bool:
+    """Whether the step, or one of those that it chooses from, works on "batch" or "partners"."""
     record = getattr(step, "record", {})
     inner = getattr(step, "arguments", {}).get("transforms", ())
-    return record.get("scope") == "batch" or any(
-        mixes_records(each)
+    return record.get("scope") in scopes or any(
+        has_scope(each, scopes)
         for entry in inner
         for each in (entry if isinstance(entry, list) else [entry])
     )
@@ -123,7 +124,7 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
-    while steps and mixes_records(steps[-1]):  # one record cannot be mixed
+    while steps and has_scope(steps[-1], ("batch",)):  # one record cannot be mixed
         steps.pop()
     stages = Trace()
     classes = getattr(loader.source, "classes", None)

@@ -48,6 +48,7 @@ class Transform:
     arguments: dict[str, Any]
     fields: tuple[str, ...]
     count: int  # transforms that it holds, itself included
+    _alone: Any = None  # what a call is made of
 
     def __init__(self, *args: Any, fields: str | Iterable[str] = (), **named: Any) -> None:
         self.arguments = _bind(self.record, args, named)
@@ -68,14 +69,26 @@ class Transform:
         """The engine's form; ``runner`` is for steps in Python (headrace.steps.Step.spec)."""
         return _core.Spec(self.name, self._engine_arguments(runner), list(self.fields))
 
+    def __call__(self, value: Any, *, seed: int | None = None) -> Any:
+        """On one image or record, without a loader; see ``headrace.Compose``, which does several
+        in one pass."""
+        if self._alone is None:
+            from headrace.compose import Compose  # late
+
+            self._alone = Compose([self])
+        return self._alone(value, seed=seed)
+
     def __repr__(self) -> str:
         inside = [f"{name}={value!r}" for name, value in self.arguments.items()]
         if self.fields:
             inside.append(f"fields={self.fields!r}")
         return f"{self.name}({', '.join(inside)})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_alone"}
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        return type(self) is type(other) and self.__getstate__() == other.__getstate__()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's reference script for segmentation, as it is: the same batches, with v2 native."""
+"""torchvision's reference script for segmentation, as it is: native, and the same batches."""
 
 from __future__ import annotations
 
@@ -67,16 +67,54 @@ def test_batches_of_v2_are_padded_as_the_script_does_it(root: Path) -> None:
         assert target.dtype == mask.dtype and target.shape == mask.shape
 
 
-def test_the_scripts_own_transforms_for_v1_run_in_python(root: Path) -> None:
-    train, validation, _ = script.loaders(root, train={"scale": (1.0, 1.0), "hflip_prob": 1.0})
+@pytest.mark.parametrize("pinned", [True, False], ids=["padded", "cropped"])
+def test_the_scripts_own_transforms_for_v1_are_native(root: Path, pinned: bool) -> None:
+    """As classes of the script's that do what their names say, images and masks alike."""
+    options = PINNED if pinned else {"scale": (1.0, 1.0), "hflip_prob": 1.0, "crop_size": 60}
+    train, validation, _ = script.loaders(root, train=options)
+    joint = train.dataset.transforms.transforms.transforms
+    if pinned:
+        joint[0].max_size = joint[0].min_size
+    else:  # the window is drawn; pictures are padded to the largest of the batch instead
+        joint[2:3] = []
     ordered = in_order(train, batch_size=3)
-    ordered.dataset.transforms.transforms.transforms[2:3] = []  # RandomCrop
-    loader = migrated(ordered)
+    loader = native(ordered)
     assert_equal_batches(loader, ordered)
-    assert_equal_batches(migrated(validation), validation)
+    assert_equal_batches(native(validation), validation)
     report = str(loader.report)
-    assert "decoded, resized and cropped by the engine (data into the batch)" in report
+    assert "native       RandomResize\n" in report and "mask equal" in report
     assert "collate_fn=collate_fn: padded to the largest of the batch" in report
+
+
+class FlipBoth(script.RandomHorizontalFlip):
+    """Of the usual name, and does more."""
+
+    def __call__(self, image: Any, target: Any) -> Any:
+        image, target = super().__call__(image, target)
+        return image.transpose(Image.Transpose.FLIP_TOP_BOTTOM), target
+
+
+class Counted(script.RandomHorizontalFlip):
+    """Keeps a state."""
+
+    calls = 0
+
+    def __call__(self, image: Any, target: Any) -> Any:
+        self.calls += 1
+        return super().__call__(image, target)
+
+
+@pytest.mark.parametrize("kind", [FlipBoth, Counted])
+def test_a_transform_that_does_more_than_its_name_says_runs_in_python(
+    root: Path, kind: type
+) -> None:
+    named = type("RandomHorizontalFlip", (kind,), {})
+    train = script.loaders(root, train=PINNED)[0]
+    train.dataset.transforms.transforms.transforms[1] = named(1.0)
+    loader = migrated(in_order(train, batch_size=3))
+    assert [part.name for part in loader.report.python] == ["VOCSegmentation (24 records)"]
+    if kind is FlipBoth:
+        assert "decoded, resized and cropped by the engine" in str(loader.report)
 
 
 @pytest.mark.parametrize("use_v2", [False, True], ids=["v1", "v2"])

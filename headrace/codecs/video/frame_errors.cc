@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/video/h264_sequence.h"
 
 namespace headrace {
 namespace {
@@ -13,7 +14,8 @@ const ErrorCode kMissingFrame{
     "HR0367", ErrorKind::kData, "frame that does not come out",
     "The container says that there is a frame, and the decoder gave none when it was fed the "
     "packets that lead to it. Its neighbour is never given in its place. Usual causes are a file "
-    "that was cut off or cut by a tool that left packets out. Write the file again (ffmpeg -i in.mp4 "
+    "that was cut off or cut by a tool that left packets out, and H.264 of television (PAFF) whose "
+    "frames are two fields with a packet each: with both in one packet they are read. Write the file again (ffmpeg -i in.mp4 "
     "out.mp4), or let on_error= decide what happens to such records."};
 
 // "frame 12, of packet 15"; and the packet's place in the file.
@@ -32,7 +34,14 @@ Where place_of(const VideoTrack& track, uint32_t packet) {
 
 }  // namespace
 
-Error missing_frame(const VideoTrack& track, uint32_t packet) {
+Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes) {
+  if (track.codec == VideoCodec::kH264 && is_h264_field(track.parameters, bytes)) {
+    return {
+        .code = &kMissingFrame,
+        .what = "the two fields of a frame lie in packets of their own: " + frame_of(track, packet),
+        .where = place_of(track, packet),
+        .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
+  }
   return {.code = &kMissingFrame,
           .what = "no frame came out of the decoder for " + frame_of(track, packet),
           .where = place_of(track, packet),

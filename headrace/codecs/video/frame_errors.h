@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "headrace/base/error.h"
@@ -11,8 +12,9 @@
 
 namespace headrace {
 
-// `packet`: of the track; where it lies is said, and which frame it brings.
-Error missing_frame(const VideoTrack& track, uint32_t packet);                    // HR0367
+// `packet`: of the track; where it lies is said, and which frame it brings. HR0367; `bytes` are the
+// packet's, and say whether it has but one field of a frame.
+Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes);
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what);  // HR0368
 
 // Why a frame could not be decoded: HR0368, HR0370 or HR0371.

@@ -50,26 +50,35 @@ void skip_scaling_lists(GolombBits& bits, int lists) {
   }
 }
 
-// frame_mbs_only_flag; none where the set is cut off.
-std::optional<bool> has_frames_only(std::span<const uint8_t> unit) {
+struct Sequence {
+  bool frames_only = false;   // frame_mbs_only_flag
+  bool planes_apart = false;  // separate_colour_plane_flag
+  int frame_number_bits = 4;
+};
+
+// None where the set is cut off, or makes no sense.
+std::optional<Sequence> sequence_of(std::span<const uint8_t> unit) {
   constexpr std::array<uint32_t, 13> kWithChroma{100, 110, 122, 244, 44,  83, 86,
                                                  118, 128, 138, 139, 134, 135};
   constexpr uint32_t kColorPlanes = 3, kMostCycle = 255;
   const std::vector<uint8_t> payload = payload_of(unit);
   GolombBits bits(payload);
+  Sequence out;
   bits.skip(8);  // the unit's header
   const uint32_t profile = bits.take(8);
   bits.skip(8 + 8);
   bits.number();  // its id
   if (std::ranges::find(kWithChroma, profile) != kWithChroma.end()) {
     const uint32_t chroma = bits.number();
-    if (chroma == kColorPlanes) bits.skip(1);
+    if (chroma == kColorPlanes) out.planes_apart = bits.flag();
     bits.number();  // depths
     bits.number();
     bits.skip(1);
     if (bits.flag()) skip_scaling_lists(bits, chroma == kColorPlanes ? 12 : 8);
   }
-  bits.number();  // log2_max_frame_num_minus4
+  const uint32_t more_bits = bits.number();  // log2_max_frame_num_minus4
+  if (more_bits > 12) return {};
+  out.frame_number_bits += static_cast<int>(more_bits);
   const uint32_t order = bits.number();
   if (order == 0) bits.number();
   if (order == 1) {
@@ -84,23 +93,55 @@ std::optional<bool> has_frames_only(std::span<const uint8_t> unit) {
   bits.skip(1);
   bits.number();  // width and height
   bits.number();
-  const bool only = bits.flag();
-  return bits.good() ? std::optional(only) : std::nullopt;
+  out.frames_only = bits.flag();
+  return bits.good() ? std::optional(out) : std::nullopt;
+}
+
+// field_pic_flag of a slice (7.3.3).
+bool is_of_field(std::span<const uint8_t> slice, const Sequence& sequence) {
+  constexpr size_t kMostBytes = 32;  // up to the flag, with room
+  const std::vector<uint8_t> payload = payload_of(slice.first(std::min(slice.size(), kMostBytes)));
+  GolombBits bits(payload);
+  bits.skip(8);                               // the unit's header
+  for (int i = 0; i < 3; ++i) bits.number();  // its first block, its type, its parameters
+  bits.skip((sequence.planes_apart ? 2 : 0) + static_cast<size_t>(sequence.frame_number_bits));
+  const bool field = bits.flag();
+  return bits.good() && field;
+}
+
+// Of each set in avcC; empty where it is not one, or cut off.
+std::vector<std::optional<Sequence>> sequences_of(std::span<const uint8_t> avcc) {
+  BigEndianReader reader(avcc);
+  const bool known = reader.u8() == 1;
+  reader.skip(4);
+  const int count = reader.u8() & 31;
+  std::vector<std::optional<Sequence>> out;
+  for (int i = 0; i < count && known && reader.good(); ++i) {
+    const std::span<const uint8_t> unit = reader.bytes(reader.u16());
+    out.push_back(reader.good() ? sequence_of(unit) : std::nullopt);
+  }
+  return out;
 }
 
 }  // namespace
 
 bool may_hold_h264_fields(std::span<const uint8_t> avcc) {
-  BigEndianReader reader(avcc);
-  const bool known = reader.u8() == 1;
-  reader.skip(4);
-  const int count = reader.u8() & 31;
-  bool frames_only = known && count > 0;
-  for (int i = 0; i < count && frames_only; ++i) {
-    const std::span<const uint8_t> unit = reader.bytes(reader.u16());
-    frames_only = reader.good() && has_frames_only(unit).value_or(false);
+  const std::vector<std::optional<Sequence>> sets = sequences_of(avcc);
+  return sets.empty() ||
+         !std::ranges::all_of(sets, [](const auto& set) { return set && set->frames_only; });
+}
+
+bool is_h264_field(std::span<const uint8_t> avcc, std::span<const uint8_t> packet) {
+  const std::vector<std::optional<Sequence>> sets = sequences_of(avcc);
+  if (sets.empty() || !sets.front() || sets.front()->frames_only) return false;
+  const int length_bytes = (avcc[4] & 3) + 1;
+  for (BigEndianReader reader(packet); reader.good();) {
+    const std::span<const uint8_t> unit = reader.bytes(reader.number(length_bytes));
+    if (unit.empty()) return false;
+    const int type = unit[0] & 0x1F;
+    if (type == 1 || type == 5) return is_of_field(unit, *sets.front());
   }
-  return !frames_only;
+  return false;
 }
 
 }  // namespace headrace

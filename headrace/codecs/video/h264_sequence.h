@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sequence parameter sets of an H.264 track say (ITU-T H.264, 7.3.2.1.1).
+// What the sequence parameter sets of an H.264 track say (ITU-T H.264, 7.3.2.1.1), and its slices.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,7 @@ namespace headrace {
 // Whether its pictures may be coded as fields, or hold blocks that are (frame_mbs_only_flag is 0).
 // True where the parameters (avcC) do not tell.
 bool may_hold_h264_fields(std::span<const uint8_t> avcc);
+// Whether a packet begins with a field coded as a picture of its own (field_pic_flag is 1).
+bool is_h264_field(std::span<const uint8_t> avcc, std::span<const uint8_t> packet);
 
 }  // namespace headrace

@@ -86,6 +86,16 @@ TEST(SequencesOfH264, ThatDoNotTellMayHoldFields) {
   EXPECT_TRUE(may_hold_h264_fields(none));
 }
 
+TEST(SequencesOfH264, SayWhatASliceHolds) {
+  // first_mb_in_slice 0, slice_type 7, set 0, frame_num of four bits; then the flag.
+  const Bytes field{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0100, 0};
+  const Bytes frame{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0000, 0};
+  EXPECT_TRUE(is_h264_field(with_scales(false), field));
+  EXPECT_FALSE(is_h264_field(with_scales(false), frame));
+  EXPECT_FALSE(is_h264_field(with_scales(true), field));
+  EXPECT_FALSE(is_h264_field(with_scales(false), {}));
+}
+
 TEST(SequencesOfH264, HoldForAnyBytes) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
@@ -93,6 +103,8 @@ TEST(SequencesOfH264, HoldForAnyBytes) {
     for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
     bytes.resize(random() % (bytes.size() + 1));
     may_hold_h264_fields(bytes);
+    const Bytes& set = i % 3 ? kInterlaced : bytes;
+    is_h264_field(set, bytes);
   }
 }
 

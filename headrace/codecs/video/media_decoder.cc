@@ -208,7 +208,8 @@ class MediaDecoder final : public VideoDecoder {
       next = *end;
     }
     if (const std::optional<size_t> missing = wanted.first_missing()) {
-      return missing_frame(track, plan.kept[*missing]);
+      const uint32_t packet = plan.kept[*missing];
+      return missing_frame(track, packet, bytes_of(track, file, packet));
     }
     fed_ = std::move(fed);
     return {};

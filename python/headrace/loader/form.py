@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.arguments import integer, one_of
@@ -26,13 +26,20 @@ def devices_named(device: Any) -> Devices:
     return () if found.is_host else found
 
 
+class Cast(NamedTuple):
+    """plane: (..., 1, H, W) becomes (..., H, W)."""
+
+    dtype: str
+    plane: bool = False
+
+
 class Form:
     """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict.
 
     casts: fields that get another dtype then, such as masks of int64 for a loss.
     """
 
-    casts: Mapping[str, str] = {}
+    casts: Mapping[str, Cast] = {}
 
     def __init__(
         self,
@@ -93,13 +100,15 @@ class Form:
         return batch
 
 
-def cast(value: Any, dtype: str) -> Any:
+def cast(value: Any, to: Cast) -> Any:
     """A framework's array in another dtype, or a list of them."""
     if isinstance(value, list):
-        return [cast(item, dtype) for item in value]
+        return [cast(item, to) for item in value]
+    if to.plane:
+        value = value[..., 0, :, :]
     if hasattr(value, "detach"):
-        return value.to(getattr(sys.modules["torch"], dtype))
-    return value.astype(dtype)
+        return value.to(getattr(sys.modules["torch"], to.dtype))
+    return value.astype(to.dtype)
 
 
 def each(convert: Callable[[_core.Array], Any], value: Any) -> Any:

@@ -23,6 +23,7 @@ from headrace.migrate.report import CHANGED, NATIVE, PYTHON, Report
 from headrace.migrate.samples import NoSamples, Samples
 from headrace.migrate.seeding import seeded
 from headrace.migrate.translations.registry import NoOperator, shown
+from headrace.migrate.transposed import Transposed
 from headrace.sources import subset
 
 _TRIED = 8  # records
@@ -161,17 +162,18 @@ class Batching:
                 self._report.add(self.name, NATIVE, note + "is the list of targets")
                 return
             raise self._refused(str(reason)) from None
-        after = self._prefetched if self.how == "run" else None
+        if self.how == "transpose":
+            loader.collated = Transposed(self.function, samples)
+            note = "the records' parts, each as a tuple or list of all records"
+            self._report.add(self.name, NATIVE, note)
+            return
+        after = self._prefetched
         fast = None if self._copies else fast_mixup.of(self.function, samples, after)
         loader.collated = fast or Collated(self.function, samples, self._copies, after)
         cost = self._cost(loader, dataset, steps) if check else ""
         copies = ", on copies of its records" if loader.collated.copies else ""
         if state := loader.collated.state:
             self._report.add(f"state of {self.name}", CHANGED, f"{state}: {_STATE}")
-        if self.how == "transpose":
-            note = f"the records' parts, each as a tuple or list of all records{cost}"
-            self._report.add(self.name, NATIVE, note)
-            return
         note = f"run on each finished batch of .torch(){copies}{cost}"
         self._report.add(self.name, PYTHON, note)
 

@@ -39,6 +39,8 @@ class Collated:
     to its batch on the device.
     """
 
+    draws = True  # or may
+
     def __init__(
         self,
         function: Function,
@@ -138,8 +140,10 @@ class CollatedForm(Form):
             )
 
     def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
-        state = self._assembly.engine().state()  # which counts the batch already
         fields = self.converted(layout, parts[0])
+        if not self._collated.draws:
+            return self._collated(layout, fields, (), self._device)
+        state = self._assembly.engine().state()  # which counts the batch already
         return self._made(layout, fields, state["epoch"], state["batch"] - 1)
 
     def inspected(

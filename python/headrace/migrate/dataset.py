@@ -108,7 +108,11 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
                 raise NoFormat(f"it has a {method} of its own on top of {base.__name__}'s")
         together = getattr(dataset, "transforms", None)
         if together is not None and type(together).__name__ != "StandardTransform":
+            if base.__name__ in _JOINT:
+                return known
             raise NoFormat("its transforms= takes the image and the target together")
+        if base.__name__ in _JOINT:
+            continue
         return known
     raise NoFormat("Headrace does not know this class")
 
@@ -241,7 +245,9 @@ _MAKERS: dict[str, Callable[[Any, Told], Dataset]] = {
     "SVHN": _svhn,
     "CocoDetection": coco.alone,
     "TensorDataset": _tensors,
+    "VOCSegmentation": voc.alone,
 }
+_JOINT = ("VOCSegmentation",)  # known with transforms= alone
 _WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
     "CocoDetection": coco.wrapped,
     "VOCSegmentation": voc.wrapped,

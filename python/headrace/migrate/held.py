@@ -150,21 +150,21 @@ class Whole:
         self._name = name
         self._kind = type(value)
         self._parts = parts
-        self.skips: Callable[[str], bool] = lambda part: False
+        self.skips: Callable[[str], bool] | None = None
 
     def change(self, now: Any) -> str:
         if type(now) is not self._kind:
             return f"{self._name} is {_shown(now)} now, it was a {self._kind.__name__}"
-        found = parts_of(now)
+        found, skips = parts_of(now), self.skips
         for name, part in self._parts.items():
-            if self.skips(name):
+            if skips is not None and skips(name):
                 continue
             if name not in found:
                 return f"{full(self._name, name)} is gone"
             if change := part.change(found[name]):
                 return change
         for name in found:
-            if name not in self._parts and not self.skips(name):
+            if name not in self._parts and (skips is None or not skips(name)):
                 return f"{full(self._name, name)} is new"
         return ""
 

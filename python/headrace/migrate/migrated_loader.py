@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
-from headrace.loader.form import Form
+from headrace.loader.form import Cast, Form
 from headrace.migrate.collated import Collated, CollatedForm
 from headrace.migrate.nested_batches import NestedForm
 from headrace.migrate.nesting import Node
@@ -16,6 +16,7 @@ from headrace.migrate.order import batches_of
 from headrace.migrate.padded import Padded
 from headrace.migrate.report import Report
 from headrace.migrate.samplers import Asked, Followed
+from headrace.migrate.transposed import Transposed
 from headrace.migrate.unchanged import Unchanged
 
 
@@ -28,9 +29,9 @@ class MigratedLoader(Loader):
     report: Report
     node: Node | None = None  # how its records nest; None: fields of a batch are all there is
     transposed = False  # what nests comes as a tuple of records
-    casts: Mapping[str, str] = {}  # dtypes of fields that the engine has in another one
+    casts: Mapping[str, Cast] = {}  # dtypes of fields that the engine has in another one
     # What makes its torch batches; None: they are its fields.
-    collated: Collated | Padded | None = None
+    collated: Collated | Padded | Transposed | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
         """Which DataLoader it stands for. given: what is around it. unchanged: what it was made

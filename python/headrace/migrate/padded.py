@@ -74,6 +74,7 @@ class Padded:
     """In the place of ``Collated``: the batch is padded already."""
 
     copies = False
+    draws = False
 
     def __init__(self, fields: tuple[str, ...]) -> None:
         self.__name__ = "collate_fn"

@@ -23,6 +23,8 @@ from headrace.migrate.modules import is_users, module_of
 Parts = dict[str, Any]
 _FEW = 64
 
+_PLAIN = frozenset({dict, list, tuple})  # which have no attributes
+
 # Of the standard library, what holds values of the user's; all else of it is a thing by itself.
 _HOLDERS = (
     *(dict, list, tuple, set, frozenset, collections.deque, types.SimpleNamespace),
@@ -70,6 +72,8 @@ def is_thing(value: Any) -> bool:
 
 def parts_of(value: Any) -> Parts:
     """REQUIRES: it is no thing by itself."""
+    if type(value) in _PLAIN:  # annotations are thousands of these
+        return _entries_of(value)
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, type):
@@ -112,14 +116,8 @@ def is_namespace(value: Any) -> bool:
 
 
 def _of_object(value: Any) -> Parts:
-    out: Parts = {}
-    if isinstance(value, dict):
-        out.update((f"[{key!r}]", each) for key, each in value.items())
-    elif isinstance(value, (list, tuple, collections.deque)):
-        out.update((f"[{number}]", each) for number, each in enumerate(value))
-    elif isinstance(value, (set, frozenset)):
-        out["{}"] = sorted(map(repr, value))
-    elif (columns := _of_pandas(value)) is not None:
+    out = _entries_of(value)
+    if not out and (columns := _of_pandas(value)) is not None:
         return columns
     for name, each in _attributes(value):
         if not module_of(type(each)).startswith("headrace."):  # ours: views give it a method
@@ -134,6 +132,14 @@ def _of_object(value: Any) -> Parts:
         elif home not in sys.stdlib_module_names:
             out.update((f"{name}.{n}", vars(base)[n]) for n in _CALLED if n in vars(base))
     return out
+
+
+def _entries_of(value: Any) -> Parts:
+    if isinstance(value, dict):
+        return {f"[{key!r}]": each for key, each in value.items()}
+    if isinstance(value, (list, tuple, collections.deque)):
+        return {f"[{number}]": each for number, each in enumerate(value)}
+    return {"{}": sorted(map(repr, value))} if isinstance(value, (set, frozenset)) else {}
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:

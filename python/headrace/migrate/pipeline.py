@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import _core
 from headrace import transforms as T
+from headrace.loader.form import Cast
 from headrace.migrate import dataset as datasets
 from headrace.migrate.known_dataset import REFUSED, Dataset, NoFormat
 from headrace.migrate.look import guards
@@ -52,9 +53,9 @@ class Parts:
         return any(list(map(id, step.step)) != list(map(id, step.steady)) for step in self.all)
 
     @property
-    def casts(self) -> dict[str, str]:
+    def casts(self) -> dict[str, Cast]:
         """Dtypes of fields that get them when a batch is delivered."""
-        return {name: dtype for step in self.all for name, dtype in step.casts.items()}
+        return {name: cast for step in self.all for name, cast in step.casts.items()}
 
     def pipeline(self, dataset: Dataset, steady: bool) -> Any:
         """The transforms of a Loader. steady: in the form in which nothing is random."""

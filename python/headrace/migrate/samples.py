@@ -14,19 +14,17 @@ from headrace.migrate.rows import Lent
 from headrace.per_record import Layout, per_record
 
 # A column of the batch, in a record each, as the sample has it.
-Column = Callable[["Fields"], list[Any]]
+Column = Callable[["Columns"], list[Any]]
 
 
 class NoSamples(Exception):
     """No samples can be made of the fields; the message says why."""
 
 
-class Fields:
-    """A batch as torch tensors and lists by field. copies: rows are tensors of their own. lent:
-    the rows of the batch's own."""
+class Columns:
+    """A batch as torch tensors and lists by field. copies: rows are tensors of their own."""
 
     def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
-        self.lent = Lent()
         self._values = values
         self._layout = layout
         self._copies = copies
@@ -40,7 +38,10 @@ class Fields:
         value = self._values[name]
         if not hasattr(value, "unbind"):
             return list(value)
-        return list(value.clone().unbind(0)) if self._copies else self.lent.rows_of(value)
+        return list(value.clone().unbind(0)) if self._copies else self._rows_of(value)
+
+    def _rows_of(self, batch: Any) -> list[Any]:
+        return list(batch.unbind(0))
 
     def numbers(self, name: str) -> list[Any]:
         """The same as numbers of Python."""
@@ -48,6 +49,17 @@ class Fields:
         if hasattr(value, "tolist"):
             return list(value.tolist())
         return [part.tolist() if hasattr(part, "tolist") else part for part in value]
+
+
+class Fields(Columns):
+    """For a function of the user's: rows of the batch's own are ``lent``."""
+
+    def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
+        super().__init__(layout, values, copies)
+        self.lent = Lent()
+
+    def _rows_of(self, batch: Any) -> list[Any]:
+        return self.lent.rows_of(batch)
 
 
 class Samples:
@@ -72,7 +84,7 @@ class Samples:
         self._image = self._field[next((n for n in own if n.startswith("image")), own[0])]
         self._build = self._builder(node, sample)
 
-    def __call__(self, fields: Fields) -> list[Any]:
+    def __call__(self, fields: Columns) -> list[Any]:
         return self._build(fields)
 
     def _builder(self, node: Node, value: Any) -> Column:
@@ -116,7 +128,7 @@ class Samples:
         if not hasattr(value, "canvas_size"):
             return lambda fields: [kind(row) for row in fields.column(name)]
 
-        def boxes(fields: Fields) -> list[Any]:
+        def boxes(fields: Columns) -> list[Any]:
             rows = zip(fields.column(name), fields.column(image), strict=True)
             more = {"format": value.format} if hasattr(value, "format") else {}
             return [kind(row, canvas_size=tuple(of.shape[-2:]), **more) for row, of in rows]

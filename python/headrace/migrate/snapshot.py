@@ -102,7 +102,7 @@ class Snapshot:
             self._objects -= 1
             if full(name, part) not in self._without:
                 parts[part] = self._of(full(name, part), each, depth + 1)
-        if self._without:
+        if any(each.startswith(name) for each in self._without):
             whole.skips = lambda part: full(name, part) in self._without
         if is_namespace(value):
             self._namespaces.append(whole)

@@ -32,8 +32,8 @@ class PassesNot(Exception):
 def passed_through(transform: Any, probes: list[Any]) -> list[Any]:
     """The transforms that the object hands its image to, one after the other. Raises PassesNot.
 
-    probes: what it is called with: images, or dictionaries of which the image and the rest are two
-    arguments.
+    probes: what it is called with: images, tuples of its arguments, or dictionaries of which the
+    image and the rest are two arguments.
     """
     if not callable(transform) or isinstance(transform, (type, types.FunctionType)):
         raise PassesNot("it is a function")
@@ -70,6 +70,8 @@ def _tried(transform: Any, probes: list[Any]) -> tuple[str, list[str]]:
 
 
 def _arguments(probe: Any) -> tuple[Any, ...]:
+    if isinstance(probe, tuple):
+        return probe
     if not isinstance(probe, dict):
         return (probe,)
     return probe["image"], {name: value for name, value in probe.items() if name != "image"}

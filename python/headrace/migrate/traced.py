@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import collections
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -30,12 +29,6 @@ from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
 _DECODED = 8  # pictures that are compared with Headrace's own as they are decoded
-
-
-def _default_dtype() -> Any:
-    """Of the tensors that a dataset makes of numbers."""
-    torch = sys.modules.get("torch")
-    return torch and torch.get_default_dtype()
 
 
 def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
@@ -81,7 +74,6 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
         shared=shared,
         is_traced=True,
         outside=found.outside,
-        beside={"torch.get_default_dtype()": _default_dtype},
     )
     _compare_decoded(out, files)
     return out

@@ -18,6 +18,7 @@ from headrace.migrate.generators import generators_in
 from headrace.migrate.originals import Originals, Pixels, pixels_from_value, pixels_of
 from headrace.migrate.seeding import seeded
 from headrace.migrate.through import PassesNot, passed_through
+from headrace.migrate.translations.image_and_mask import Pair
 from headrace.migrate.translations.registry import (
     Form,
     NoOperator,
@@ -61,9 +62,11 @@ def translate(transform: Any, form: Form) -> list[Translated]:
 
 def _passed_through(transform: Any, form: Form) -> list[Any] | None:
     """What an object of the user's hands its image to, where it does nothing else."""
-    if known_name(transform):
+    if known_name(transform) and not isinstance(transform, Pair):
         return None
     try:
+        if isinstance(transform, Pair):
+            return list(transform.passed_through(form.probes))
         return opened(passed_through(transform, form.probes))
     except PassesNot:
         return None

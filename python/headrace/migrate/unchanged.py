@@ -6,6 +6,7 @@ What runs in Python goes on as the script has it, whatever it sets there, and is
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,6 +78,7 @@ def relied_on(
             current.append(base)
     else:
         roots[type(dataloader.dataset).__name__] = lambda: dataloader.dataset
+        roots["torch.get_default_dtype()"] = _default_dtype
     roots.update(dataset.beside)
     if given is not dataloader:
         around = _attributes_of(given, ("img_dtype", "mean", "std", "random_erasing"))
@@ -92,6 +94,11 @@ def relied_on(
         roots.update((f"BatchSampler{name}", each) for name, each in own.items())
     epoch = f"{type(sampler).__name__}.epoch"
     return Unchanged(roots, current, dataset.outside, (epoch,))
+
+
+def _default_dtype() -> Any:
+    """Of the tensors that a dataset or a transform makes of numbers."""
+    return sys.modules["torch"].get_default_dtype()
 
 
 def _attributes_of(owner: Any, names: tuple[str, ...]) -> Roots:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VOCSegmentation as a source of images and masks, as torchvision wraps it for joint transforms."""
+"""VOCSegmentation as a source of images and masks: with joint transforms of the user's, and as
+torchvision wraps it for its own."""
 
 from __future__ import annotations
 
@@ -9,14 +10,23 @@ from typing import Any
 
 from headrace import _core
 from headrace.migrate.known_dataset import Dataset, Told, joint_transforms
+from headrace.migrate.translations.image_and_mask import Pair
 from headrace.sources import Source
 
 
+def alone(dataset: Any, _: Told) -> Dataset:
+    """``transforms(image, mask)``, which are pictures of Pillow."""
+    return _pictures(dataset, Pair(dataset.transforms))
+
+
 def wrapped(dataset: Any, _: Told) -> Dataset:
+    return _pictures(dataset, joint_transforms(dataset))
+
+
+def _pictures(dataset: Any, together: Any) -> Dataset:
     columns = _core.ColumnList()
     columns.add_paths("image", [os.fspath(path) for path in dataset.images])
     columns.add_paths("mask", [os.fspath(path) for path in dataset.masks])
-    together = joint_transforms(dataset)
     plain = copy.copy(dataset)
     plain.transforms = None
     return Dataset(

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
+from headrace.loader.form import Cast
 from headrace.migrate.translations.arguments import numbers_of
 from headrace.migrate.translations.registry import (
     Form,
@@ -26,8 +28,16 @@ def normalize(transform: Any, form: Form) -> Made:
 
 @translation("ToTensor")
 def to_tensor(transform: Any, form: Form) -> Made:
-    ours = [T.ToDtype("float32", scale=True)] if form.dtype == "uint8" else []
+    ours = [to_float()] if form.dtype == "uint8" else []
     return ours, ours, transform
+
+
+def to_float() -> Any:
+    """Shares of 255 in torch's default dtype, which is the whole process's."""
+    default = sys.modules["torch"].get_default_dtype()
+    if dtype_name(default) != "float32":
+        raise NoOperator(f"torch.get_default_dtype() is {default}")
+    return T.ToDtype("float32", scale=True)
 
 
 @translation("ToDtype", "ConvertImageDtype")
@@ -56,7 +66,7 @@ def _by_type(transform: Any, form: Form) -> Made:
         if name == "image":
             ours.append(T.ToDtype(dtype_name(wanted), scale=transform.scale))
         elif is_mask(value):
-            form.casts[name] = dtype_name(wanted)
+            form.casts[name] = Cast(dtype_name(wanted))
         else:
             raise NoOperator(f"it changes the dtype of {name}")
     return ours, ours, transform

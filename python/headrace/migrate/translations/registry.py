@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import Error
+from headrace.loader.form import Cast
 from headrace.migrate.modules import name_of
 from headrace.migrate.originals import pixels_from_value, value_from_pixels
 
@@ -28,7 +29,7 @@ class Translated:
     original: Callable[[Any], Any]
     native: bool
     note: str = ""
-    casts: dict[str, str] = dataclasses.field(default_factory=dict)  # of what a batch delivers
+    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # of what a batch delivers
     exact: Callable[[Any], Any] | None = None  # where ``original`` has ours in place of its filter
     # Of a step in Python: the originals, what stood before them, and its cost.
     transforms: list[Any] = dataclasses.field(default_factory=list)
@@ -49,7 +50,7 @@ class Form:
     # Values of some records there: images, or dictionaries where transforms take whole records.
     probes: list[Any]
     field: str = "image"  # in which it stands
-    casts: dict[str, str] = dataclasses.field(default_factory=dict)  # that the next step makes
+    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # that the next step makes
 
 
 class NoOperator(Exception):
@@ -126,6 +127,8 @@ def native(transform: Any, form: Form) -> Translated | None:
         raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
     if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
+    if form.dtype == "float64":
+        raise NoOperator("its image is float64, Headrace's have float32 at most")
     known = _translations.get(name)
     if not name and not _altered(transform):
         known = _own_classes.get(type(transform).__name__)

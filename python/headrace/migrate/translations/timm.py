@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import transforms as T
 from headrace.migrate.translations.arguments import numbers_of, sibling
+from headrace.migrate.translations.dtypes import to_float
 from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
 
 # What operations, and how often each is chosen, or with what probability and strength: digests of
@@ -178,7 +179,7 @@ def random_resized_crop(transform: Any, form: Form) -> Made:
 
 @translation("timm.MaybeToTensor")
 def to_tensor(transform: Any, form: Form) -> Made:
-    ours = [T.ToDtype("float32", scale=True)] if form.kind == "pil" else []
+    ours = [to_float()] if form.kind == "pil" else []
     return ours, ours, transform
 
 

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms on one image or record, without a loader of one's own.
+
+Behind each form of record (names, kinds, dtypes) stands a loader over one record, which the next
+call fills anew: the engine's plan is made once, and a call costs the transforms and some 0.2 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace import _core, arguments
+from headrace.errors import declare
+from headrace.inspection import has_scope
+from headrace.loader.assembly import Assembly
+from headrace.loader.form import each
+from headrace.loader.numpy_arrays import hand_over
+from headrace.loader.options import completed
+from headrace.plain_array import plain_array
+from headrace.sources.objects import source_from_object
+from headrace.sources.pictures import is_pillow
+from headrace.transforms import flatten
+
+_NEEDS_OTHERS = declare(
+    "HR0170",
+    "config",
+    "a transform that one record is not enough for",
+    "MixUp and CutMix mix the records of a batch, Mosaic and CopyPaste take in other records of "
+    "the dataset. A loader has them: hr.Loader(source, [...]).",
+)
+
+_CHANNELS = {1, 3, 4}
+_MOST_FORMS = 8  # that a thread keeps a loader for
+
+
+class Compose:
+    """A list of transforms as a function of one image or record: for a Dataset of one's own.
+
+    Args:
+        transforms: as those of a loader: transforms, callables, lists of them; none that needs
+            other records.
+        kinds: what fields of a record are where their names do not say it, as of ``hr.open``.
+
+    >>> from headrace import transforms as T
+    >>> crop = Compose([T.RandomCrop(4), T.RandomHorizontalFlip()])
+    >>> pixels = np.arange(6 * 6 * 3, dtype=np.uint8).reshape(6, 6, 3)
+    >>> crop(pixels, seed=3).shape, np.array_equal(crop(pixels, seed=3), crop(pixels, seed=3))
+    ((4, 4, 3), True)
+    """
+
+    def __init__(self, transforms: Any, *, kinds: Mapping[str, str] | None = None) -> None:
+        self.transforms = flatten(transforms)
+        self.kinds = dict(kinds or {})
+        for step in self.transforms:
+            if has_scope(step, ("batch", "partners")):
+                raise _NEEDS_OTHERS.error(f"{step!r} needs other records")
+
+    def __call__(self, value: Any, *, seed: int | None = None) -> Any:
+        """The transformed image or record.
+
+        Args:
+            value: an image, or a dictionary of fields as ``hr.open`` takes them (``"image"``,
+                ``"mask"``, ``"boxes"``, ``"label"`` ...). An image is one of Pillow, an array of
+                shape (H, W, C), (C, H, W) or (H, W), a tensor of shape (C, H, W), or an image
+                file's bytes, of which no more is decoded than the transforms use. Of an array of
+                three axes, the one of 1, 3 or 4 is the channels', the first where both are.
+            seed: the draws are a function of it. None: it is drawn from torch's global generator
+                where torch is imported, else from Python's ``random``, so a DataLoader's workers
+                differ.
+
+        Returns:
+            What came in, in its form: Pillow's images (of uint8; else an array (C, H, W)), arrays
+            with their channels where they were, tensors; of encoded bytes an array (C, H, W).
+
+        Raises:
+            hr.DataError: an image that cannot be decoded, a value that a transform refuses.
+        """
+        is_record = isinstance(value, Mapping)
+        record = dict(value) if is_record else {"image": value}
+        number = _drawn() if seed is None else arguments.integer("seed", seed)
+        out = self._loader(record).made(record, number)
+        return out if is_record else out["image"]
+
+    def __repr__(self) -> str:
+        return f"Compose({self.transforms!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _loader(self, record: Mapping[str, Any]) -> _OneRecord:
+        """This thread's, for records of this form."""
+        kept: dict[Any, _OneRecord] = _threads.__dict__.setdefault("kept", {})
+        key = (os.getpid(), id(self), *((name, *_form(value)) for name, value in record.items()))
+        found = kept.pop(key, None)
+        if found is None or found.owner is not self:
+            found = _OneRecord(self, record)
+            while len(kept) >= _MOST_FORMS:
+                kept.pop(next(iter(kept))).close()
+        kept[key] = found  # last used, last
+        return found
+
+
+_threads = threading.local()
+
+
+def _drawn() -> int:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return random.getrandbits(62)
+    return int(torch.randint(1 << 62, (), dtype=torch.int64))
+
+
+def _form(value: Any) -> tuple[Any, ...]:
+    """What decides the plan: type, dtype, axes, and the extents that stay."""
+    if is_pillow(value):
+        return ("pillow", value.mode)
+    if isinstance(value, (bytes, str, int, float)):
+        return (type(value),)
+    array = plain_array(value)
+    channels = array.shape[::2] if array.ndim == 3 else array.shape[1:]
+    return (array.dtype.str, array.ndim, channels)
+
+
+class _OneRecord:
+    """A loader over one record, whose values come with each call."""
+
+    def __init__(self, owner: Compose, record: Mapping[str, Any]) -> None:
+        self.owner = owner
+        self._record = dict(record)
+        kinds = {"image": "image"} | owner.kinds if "image" in record else owner.kinds
+        images = {name: record[name] for name, kind in kinds.items() if kind in ("image", "mask")}
+        shapes = {name: shape for name, value in images.items() if (shape := _shape(value))}
+        first = source_from_object(self, kinds=kinds, shapes=shapes)
+        shapes |= {field.name: _opened(field) for field in first.schema if field.shape}
+        source = source_from_object(self, kinds=kinds, shapes=shapes)
+        (reader,) = source.readers
+        self._forms = reader.forms
+        keywords = completed(
+            {"batch_size": 1, "threads": 1, "seed": 0, "shard": False, "ragged": "list"}
+        )
+        # A loader that makes batches by number begins no thread, so a process may fork after it.
+        self._assembly = Assembly(source, owner.transforms, keywords, {"on_demand": True})
+        self._names = self._assembly.field_names()
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self._record
+
+    def made(self, record: dict[str, Any], seed: int) -> dict[str, Any]:
+        self._record = record
+        _, _, values = self._assembly.engine().batch(seed, 0)
+        return {
+            name: self._like(name, record.get(name), each(hand_over, value)[0])
+            for name, value in zip(self._names, values, strict=True)
+        }
+
+    def close(self) -> None:
+        self._assembly.engine().close()
+
+    def _like(self, name: str, given: Any, made: Any) -> Any:
+        """What was made, as what was given: of this library, with these axes."""
+        if not isinstance(made, (np.ndarray, np.generic)):
+            return made
+        if isinstance(given, (int, float)):
+            return made.item()
+        array = np.asarray(made)
+        if hasattr(given, "detach"):
+            return sys.modules["torch"].from_numpy(np.array(array))
+        if name not in self._forms or isinstance(given, bytes):
+            return np.array(array)
+        if is_pillow(given):
+            return _pillow(array)
+        if np.ndim(given) == 2 and len(array) == 1:
+            return np.array(array[0])
+        return np.ascontiguousarray(np.moveaxis(array, 0, self._forms[name].axis or 0))
+
+
+def _shape(image: Any) -> tuple[int, ...] | None:
+    """(C, -1, -1) of an array; None where its axes do not say which is the channels', or of what is
+    no array."""
+    shape = tuple(getattr(image, "shape", ()))
+    if len(shape) != 3 or not {shape[0], shape[2]} & _CHANNELS:
+        return None
+    return (shape[0] if shape[0] in _CHANNELS else shape[2], -1, -1)
+
+
+def _opened(field: Any) -> tuple[int, ...]:
+    """The field's shape, with those axes open by which records may differ."""
+    is_picture = str(field.kind) in _core.picture_kinds()
+    return (field.shape[0], -1, -1) if is_picture else (-1, *field.shape[1:])
+
+
+def _pillow(planes: np.ndarray[Any, Any]) -> Any:
+    """The image of (C, H, W), where Pillow has one of that dtype."""
+    if planes.dtype != np.uint8 or len(planes) not in (1, 3, 4):
+        return np.array(planes)
+    from PIL import Image
+
+    return Image.fromarray(planes[0] if len(planes) == 1 else planes.transpose(1, 2, 0).copy())

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variables of the environment that Headrace reads. What it does not read, or cannot follow, it
+says once, when it is imported."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from headrace.errors import warn
+
+# Each with the form of its values. HEADRACE_SIMD is checked where a level is chosen (HR0341).
+VARIABLES = {
+    "HEADRACE_CACHE": "an absolute path of a folder, or empty: nothing is kept",
+    "HEADRACE_SIMD": "scalar, avx2, avx2-slow-pdep, avx512 or neon",
+}
+# Of a checkout's tests and benchmarks.
+_OF_THE_CHECKOUT = ("HEADRACE_BENCH_PHOTOS", "HEADRACE_TEST_DATA", "HEADRACE_VIDEO")
+
+
+def warn_of_unread() -> None:
+    """Names the variables that have no effect, or another than their text says."""
+    if multiprocessing.parent_process() is None:  # a worker's parent did
+        for what in complaints(os.environ):
+            warn(what)
+
+
+def complaints(environment: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(environment):
+        if name.startswith("HEADRACE_") and name not in (*VARIABLES, *_OF_THE_CHECKOUT):
+            yield f"{name}={environment[name]!r} is not read; known: {', '.join(VARIABLES)}"
+    problem = _problem_of(cache := environment.get("HEADRACE_CACHE", ""))
+    if problem:
+        yield f"HEADRACE_CACHE={cache!r} {problem}; give {VARIABLES['HEADRACE_CACHE']}"
+
+
+def _problem_of(cache: str) -> str:
+    if not cache:
+        return ""
+    folder = Path(cache)
+    if not folder.is_absolute():
+        return "is relative, so it is another folder in each working directory"
+    nearest = next((path for path in (folder, *folder.parents) if _exists(path)), Path("/"))
+    if not nearest.is_dir():
+        return f"cannot be a folder, {nearest} is a file: nothing is kept"
+    # A folder that exists may be filled by another user, for this one to read.
+    if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
+        return f"cannot be made, {nearest} is not writable: nothing is kept"
+    return ""
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, a folder that may not be searched
+        return False
