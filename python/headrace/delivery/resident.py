@@ -25,6 +25,7 @@ from headrace.loader.views import Delivered
 from headrace.plain_array import plain_array
 from headrace.sources import Source
 from headrace.sources import open as open_source
+from headrace.sources.column_list import ColumnList
 
 _NOT_ARRAYS = declare(
     "HR0893",
@@ -153,12 +154,12 @@ def _source_of(data: Any, plain: bool) -> Source:
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{name} has {count}" for name, count in lengths.items())
         raise _NOT_ARRAYS.error(f"{text} records", hint="the first axis of each is the record")
-    columns = _core.ColumnList()
+    columns = ColumnList()
     for name, array in arrays.items():
         is_picture = name.rstrip("s") in ("image", "mask") and array.dtype == np.uint8
         kind = None if not plain and (is_picture or name == "label") else "tensor"
         columns.add_array(name, array, named[name], kind=kind)
-    return Source(_core.with_evident_kinds(columns.source("arrays in memory"), []))
+    return columns.source("arrays in memory")
 
 
 def _is_array(value: Any) -> bool:

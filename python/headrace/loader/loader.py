@@ -14,7 +14,7 @@ from headrace import inspection
 from headrace.arguments import integer, switch
 from headrace.drawing.grid import Grid
 from headrace.global_draws import LoopTurn
-from headrace.loader import options, resume_state, table
+from headrace.loader import description, options, resume_state, table
 from headrace.loader.assembly import Assembly
 from headrace.loader.deliveries import Delivery, EngineBatches, delivery_for
 from headrace.loader.form import Form
@@ -28,7 +28,7 @@ from headrace.sources import Source
 from headrace.sources import open as open_source
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from headrace.loader.keywords import LoaderKeywords
 
@@ -225,6 +225,38 @@ class Loader(Outputs):
         self._loaded.load(loaded, assembly)
         assembly.given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
         assembly.forget_inspector()
+
+    def description(self) -> dict[str, Any]:
+        """All that decides the batches, as plain data that JSON can hold: the source as the call
+        that made it, the steps, keywords, seed, version, and fingerprints of records and plan.
+
+        Not in it: threads, memory and which rank this is. ConfigError HR0173 for steps in Python,
+        HR0171 for sources that hold objects or more than 1 MB of arrays.
+
+        >>> import headrace, numpy as np
+        >>> loader = headrace.Loader(headrace.records(x=np.arange(9)), batch_size=3, shuffle=True)
+        >>> copy = headrace.Loader.from_description(loader.description(), threads=1)
+        >>> [batch.x.tolist() for batch in copy] == [batch.x.tolist() for batch in loader]
+        True
+        """
+        return description.describe(self._assembly)
+
+    @classmethod
+    def from_description(cls, described: Mapping[str, Any], **more: Unpack[LoaderKeywords]) -> Self:
+        """The loader that was described, with more keywords.
+
+        ConfigError HR0174 where records or plan are not those that were described.
+        """
+        source, transforms, keywords = description.parts_of(described)
+        loader = cls(source, transforms, **{**keywords, **more})
+        description.check_plan(described, loader.assembly.engine())
+        return loader
+
+    def __reduce__(self) -> Any:
+        raise description.NOT_PICKLABLE.error(
+            "pickle the source and the transforms, and make a loader there",
+            hint="loader.description() is plain data, hr.Loader.from_description() the inverse",
+        )
 
     # Looking at it; nothing here counts as received.
 

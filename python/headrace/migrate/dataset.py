@@ -29,6 +29,7 @@ from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import Fetch, NotLikeTheFirst, described, value_crossing
 from headrace.migrate.seeding import seeded
 from headrace.sources import Source, records, subset
+from headrace.sources.column_list import ColumnList
 from headrace.sources.columns import array_of
 from headrace.sources.media_paths import is_media_path
 from headrace.sources.pictures import is_picture
@@ -141,14 +142,14 @@ def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
 
 def _labelled(column: Any, labels: Any, classes: Sequence[str] = ()) -> Source:
     """A source of pictures (paths, or an array) and labels with the names of their classes."""
-    columns = _core.ColumnList()
+    columns = ColumnList()
     if isinstance(column, list):
         columns.add_paths("image", column)
     else:
-        columns.add_array("image", column, column)
+        columns.add_array("image", column)
     numbers = np.ascontiguousarray(labels, np.int64)
-    columns.add_array("label", numbers, numbers, [str(name) for name in classes])
-    return Source(columns.source())
+    columns.add_array("label", numbers, classes=[str(name) for name in classes])
+    return columns.source(evident_kinds=False)
 
 
 def _classes(dataset: Any) -> Sequence[str]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core
 from headrace.errors import Error
 from headrace.migrate.known_dataset import Dataset, NoFormat, Picture
 from headrace.migrate.look import LIMIT, Looked, look, transforms_of
@@ -25,6 +24,7 @@ from headrace.migrate.look.pictures import opened
 from headrace.migrate.nesting import Node
 from headrace.migrate.originals import Keyword, pixels_of
 from headrace.sources import Source
+from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
@@ -139,7 +139,7 @@ def _called(op: Op, transforms: dict[str, Any]) -> Any:
 
 
 def _source(columns: dict[str, Column], dataset: Any) -> Source:
-    out = _core.ColumnList()
+    out = ColumnList()
     kinds = []
     for name, column in columns.items():
         if "paths" in column:
@@ -162,8 +162,8 @@ def _source(columns: dict[str, Column], dataset: Any) -> Source:
             values = np.ascontiguousarray(values)
             classes = _classes(dataset, name, values)
             kind = None if name == "label" and values.dtype == np.int64 else "tensor"
-            out.add_array(name, values, values, classes, None if classes else kind)
-    return Source(_core.with_kinds(out.source(type(dataset).__name__), kinds))
+            out.add_array(name, values, None, classes, None if classes else kind)
+    return out.source(type(dataset).__name__, kinds, evident_kinds=False)
 
 
 def _classes(dataset: Any, name: str, values: Any) -> list[str]:

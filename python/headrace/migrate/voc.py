@@ -8,10 +8,9 @@ import copy
 import os
 from typing import Any
 
-from headrace import _core
 from headrace.migrate.known_dataset import Dataset, Told, joint_transforms
 from headrace.migrate.translations.image_and_mask import Pair
-from headrace.sources import Source
+from headrace.sources.column_list import ColumnList
 
 
 def alone(dataset: Any, _: Told) -> Dataset:
@@ -24,14 +23,14 @@ def wrapped(dataset: Any, _: Told) -> Dataset:
 
 
 def _pictures(dataset: Any, together: Any) -> Dataset:
-    columns = _core.ColumnList()
+    columns = ColumnList()
     columns.add_paths("image", [os.fspath(path) for path in dataset.images])
     columns.add_paths("mask", [os.fspath(path) for path in dataset.masks])
     plain = copy.copy(dataset)
     plain.transforms = None
     return Dataset(
         "",
-        Source(columns.source()).with_kinds({"mask": "mask"}),
+        columns.source(evident_kinds=False).with_kinds({"mask": "mask"}),
         ("image", "mask"),
         lambda i: dict(zip(("image", "mask"), plain[i], strict=True)),
         transform=together,

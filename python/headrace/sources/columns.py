@@ -17,6 +17,7 @@ import numpy as np
 from headrace import _core
 from headrace.errors import declare
 from headrace.plain_array import plain_array
+from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_media_path, is_stored_image
 from headrace.sources.source import Source, listed_kinds
 
@@ -46,14 +47,14 @@ def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
             hint="a keyword names each column: hr.records(image=paths, label=labels)",
         )
     said = listed_kinds(kinds)
-    columns = _core.ColumnList()
+    columns = ColumnList()
     for name, values in fields.items():
         add_column(columns, name, values, (kinds or {}).get(name, ""))
-    return Source(_core.with_evident_kinds(columns.source(), said))
+    return columns.source(kinds=said)
 
 
 def add_column(
-    columns: _core.ColumnList, name: str, values: Any, said: str = "", root: str | None = None
+    columns: ColumnList, name: str, values: Any, said: str = "", root: str | None = None
 ) -> None:
     """Adds a column of paths, strings or numbers.
 
@@ -76,7 +77,7 @@ def add_column(
         return
     if not isinstance(first, (str, os.PathLike)):
         array = array_of(name, values)
-        columns.add_array(name, array, array)
+        columns.add_array(name, array)
         return
     strings = _strings(name, values)
     if said in ("text", "label") or (not said and name == "label"):
@@ -106,7 +107,7 @@ def _stored(name: str, values: Sequence[Any]) -> list[Any]:
     return [value[key] for value in values]
 
 
-def _add_bytes(columns: _core.ColumnList, name: str, values: Sequence[Any], kind: str) -> None:
+def _add_bytes(columns: ColumnList, name: str, values: Sequence[Any], kind: str) -> None:
     """Encoded files, or other bytes, in memory: end to end."""
     for record, value in enumerate(values):
         if not isinstance(value, (bytes, bytearray)):
@@ -115,9 +116,7 @@ def _add_bytes(columns: _core.ColumnList, name: str, values: Sequence[Any], kind
             )
     data = np.frombuffer(b"".join(values), np.uint8)
     offsets = np.cumsum([0, *map(len, values)], dtype=np.int64)
-    part = (data.ctypes.data, data.size, offsets.ctypes.data, True, len(values), 0, 0, -1)
-    dtype = _core.DType.__members__["uint8"]
-    columns.add_blobs(name, kind, dtype, [part], (data, offsets), [])
+    columns.add_bytes(name, kind, data, offsets)
 
 
 def _strings(name: str, values: Sequence[Any]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace import _core, arguments
 from headrace.sources.opening import open
+from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source, listed_kinds
 
 
@@ -25,7 +26,14 @@ def concat(*sources: Any) -> Source:
     ConfigError HR0496.
     """
     opened = _opened(sources)
-    return Source(_core.concat([source.engine for source in opened]), made_of=opened)
+    engine = _core.concat([source.engine for source in opened])
+    return Source(engine, made_of=opened, recipe=Recipe(concat_of, {"sources": opened}))
+
+
+@makes_sources
+def concat_of(sources: list[Source]) -> Source:
+    """``concat(*sources)``."""
+    return concat(*sources)
 
 
 def mix(
@@ -44,7 +52,14 @@ def mix(
     shares = [1.0] * len(opened) if weights is None else arguments.numbers("weights", weights)
     records = 0 if size is None else arguments.integer("size", size, 1)
     mixed = _core.mix([source.engine for source in opened], shares, records, arguments.seed(seed))
-    return Source(mixed, made_of=opened)
+    call = {"sources": opened, "weights": shares, "size": size, "seed": seed}
+    return Source(mixed, made_of=opened, recipe=Recipe(mix_of, call))
+
+
+@makes_sources
+def mix_of(sources: list[Source], weights: list[float], size: int | None, seed: int) -> Source:
+    """``mix(*sources, ...)``."""
+    return mix(*sources, weights=weights, size=size, seed=seed)
 
 
 def _opened(sources: Sequence[Any]) -> list[Source]:
@@ -79,11 +94,24 @@ def kfold(
     src = open(src)
     number = arguments.integer("folds", folds, maximum=arguments.INT32)
     pairs = _core.kfold(src.engine, number, arguments.seed(seed), stratify_by)
-    return [
-        (Source(train, "", [src]), Source(validation, "", [src])) for train, validation in pairs
-    ]
+    call = {"src": src, "folds": number, "seed": seed, "stratify_by": stratify_by}
+
+    def part(engine: _core.Source, fold: int, side: int) -> Source:
+        recipe = Recipe(part_of_kfold, {**call, "fold": fold, "side": side})
+        return Source(engine, made_of=[src], recipe=recipe)
+
+    return [(part(pair[0], fold, 0), part(pair[1], fold, 1)) for fold, pair in enumerate(pairs)]
 
 
+@makes_sources
+def part_of_kfold(
+    src: Source, folds: int, seed: int, stratify_by: str, fold: int, side: int
+) -> Source:
+    """One source of those that ``kfold`` makes."""
+    return kfold(src, folds, seed=seed, stratify_by=stratify_by)[fold][side]
+
+
+@makes_sources
 def join(
     left: Any,
     right: Any,
@@ -104,4 +132,5 @@ def join(
     left, right = open(left), open(right)
     names = dict(rename or {})
     joined = _core.join(left.engine, right.engine, on, names, listed_kinds(kinds))
-    return Source(joined, made_of=[left, right])
+    call = {"left": left, "right": right, "on": on, "rename": names, "kinds": dict(kinds or {})}
+    return Source(joined, made_of=[left, right], recipe=Recipe(join, call))

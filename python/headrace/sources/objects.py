@@ -21,6 +21,7 @@ from headrace.errors import Error, declare, warn
 from headrace.sources.media_paths import FILE_FIELDS, kind_by_suffix
 from headrace.sources.own_labels import changes_labels, own_labels
 from headrace.sources.pictures import PictureForm, is_over, picture_form
+from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.values import (
     UNKNOWN_VALUE,
@@ -45,6 +46,7 @@ _WHICH_IS_WHICH = declare(
 )
 
 
+@makes_sources
 def source_from_object(
     records: Any,
     *,
@@ -78,8 +80,17 @@ def source_from_object(
     engine = _core.python_source(
         reader, len(records), list(reader.fields), class_names, fingerprint, description
     )
+    call = {
+        "records": records,
+        "shapes": shapes,
+        "classes": classes,
+        "names": names,
+        "kinds": kinds,
+        "labels": labels,
+    }
     source = Source(
-        _core.with_evident_kinds(engine, listed_kinds(reader.files | dict(kinds or {})))
+        _core.with_evident_kinds(engine, listed_kinds(reader.files | dict(kinds or {}))),
+        recipe=Recipe(source_from_object, call),
     )
     source.readers.append(reader)
     return source

@@ -18,10 +18,12 @@ from headrace import _core
 from headrace.errors import warn
 from headrace.printable import printable
 from headrace.sources.media_paths import is_media_path
+from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import NOT_A_SOURCE, Progress, Source, listed_kinds
 from headrace.sources.tables_in_memory import source_of_table, table_in_memory
 
 
+@makes_sources
 def open(
     path: Any,
     *more: Any,
@@ -50,19 +52,23 @@ def open(
         path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
+        recipe = Recipe(
+            open, {"path": absolute(path), "kinds": dict(kinds or {}) or None, **arguments}
+        )
         if kinds is not None:
             arguments["kinds"] = listed_kinds(kinds)
         engine = _core.open(os.fspath(path), arguments, progress)
         for text in engine.cautions:
             warn(printable(text))
-        return Source(engine, os.fspath(path))
+        return Source(engine, os.fspath(path), recipe=recipe)
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         return _open_dataset(path, kinds, params)
     if type(path).__module__ == "pyarrow.lib" and hasattr(path, "column_names"):
         from headrace.sources.arrow_files.tables import source_of_arrow
 
         engine = source_of_arrow(path, **params)
-        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
+        recipe = Recipe(open, {"path": path, "kinds": kinds, **params})
+        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)), recipe=recipe)
     of_objects = not params.keys().isdisjoint(("shapes", "labels"))  # values, not columns
     table = table_in_memory(path, kinds, names=params.get("names", ()), root=params.get("root", ""))
     if table is not None and not of_objects:
@@ -97,6 +103,7 @@ def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[st
             hint=f'hr.open(dataset["{next(iter(dataset), "train")}"])',
         )
     params.pop("format", None)
+    recipe = Recipe(open, {"path": dataset, "kinds": kinds, **params})
     if getattr(dataset, "_format_type", None) == "custom":
         from headrace.sources.objects import source_from_object
 
@@ -107,7 +114,8 @@ def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[st
     if shown is not None and not getattr(dataset, "_output_all_columns", False):
         params.setdefault("fields", [name for name in dataset.column_names if name in shown])
     engine = source_of_dataset(dataset, **params)
-    return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)), upright=True)
+    engine = _core.with_evident_kinds(engine, listed_kinds(kinds))
+    return Source(engine, upright=True, recipe=recipe)
 
 
 # "train-00001.tar", not a sentence or an address
@@ -129,6 +137,13 @@ def _are_paths(values: Sequence[Any]) -> bool:
     some = [os.fspath(value) for value in values[:16]]
     named = all(map(_FILE_NAME.fullmatch, some))
     return isinstance(values[0], os.PathLike) or named or any(map(os.path.exists, some))
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Paths or patterns, one a line, so that they name the same in another current folder."""
+    folder = os.getcwd()
+    lines = os.fspath(path).split("\n")
+    return "\n".join(one if "://" in one else os.path.join(folder, one) for one in lines)
 
 
 def _plain(value: Any) -> Any:

@@ -14,14 +14,17 @@ from typing import Any
 from headrace import _core, arguments
 from headrace.sampling import as_indices
 from headrace.sources.opening import open
+from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source
 
 
+@makes_sources
 def subset(src: Any, indices: Any) -> Source:
     """Records of a source by number, in this order; a number may come twice."""
     src = open(src)
-    chosen = _core.subset(src.engine, as_indices(indices, len(src)).tolist())
-    return Source(chosen, made_of=[src])
+    chosen = as_indices(indices, len(src))
+    engine = _core.subset(src.engine, chosen.tolist())
+    return Source(engine, made_of=[src], recipe=Recipe(subset, {"src": src, "indices": chosen}))
 
 
 def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> list[Source]:
@@ -33,4 +36,16 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     src = open(src)
     parts_of = arguments.numbers("fractions", fractions)
     parts = _core.split(src.engine, parts_of, arguments.seed(seed), stratify_by)
-    return [Source(part, made_of=[src]) for part in parts]
+    call = {"src": src, "fractions": parts_of, "seed": seed, "stratify_by": stratify_by}
+    return [
+        Source(part, made_of=[src], recipe=Recipe(part_of_split, {**call, "part": number}))
+        for number, part in enumerate(parts)
+    ]
+
+
+@makes_sources
+def part_of_split(
+    src: Source, fractions: list[float], seed: int, stratify_by: str, part: int
+) -> Source:
+    """One source of those that ``split`` makes."""
+    return split(src, *fractions, seed=seed, stratify_by=stratify_by)[part]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -11,6 +12,14 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import declare, did_you_mean
+from headrace.sources.recipe import (
+    Facts,
+    Recipe,
+    checked_recipe,
+    made_again,
+    makes_sources,
+    sampled,
+)
 
 NOT_A_SOURCE = declare(
     "HR0154",
@@ -40,9 +49,11 @@ class Source:
         made_of: Iterable[Source] = (),
         *,
         upright: bool = False,
+        recipe: Recipe | None = None,
     ) -> None:
         made_of = tuple(made_of)
         self.engine = engine
+        self.recipe = recipe  # what made it; None: it does not pickle
         # Whether its images are turned as their Exif tag says where exif_orientation= does not say.
         self.upright: bool = upright or (
             bool(made_of) and all(source.upright for source in made_of)
@@ -63,8 +74,7 @@ class Source:
     def __getitem__(self, index: slice) -> Source: ...
     def __getitem__(self, index: int | slice) -> dict[str, Any] | Source:
         if isinstance(index, slice):
-            numbers = list(range(len(self))[index])
-            return Source(_core.subset(self.engine, numbers), made_of=[self])
+            return sliced(self, index.start, index.stop, index.step)
         number = self._number(index)
         stored = self.engine.read(number)
         record = {}
@@ -131,7 +141,9 @@ class Source:
         >>> src.with_kinds({"seg": "mask"})
         <Source list (1 records); fields image uint8 (3, 8, 8), seg mask uint8 (1, 8, 8)>
         """
-        return Source(_core.with_kinds(self.engine, listed_kinds(kinds)), self.path, made_of=[self])
+        engine = _core.with_kinds(self.engine, listed_kinds(kinds))
+        recipe = Recipe(with_kinds, {"src": self, "kinds": dict(kinds)})
+        return Source(engine, self.path, made_of=[self], recipe=recipe)
 
     def with_row_group(self, *fields: str) -> Source:
         """The same records, with fields whose rows are about the same objects.
@@ -151,7 +163,8 @@ class Source:
         [array([7])]
         """
         engine = _core.with_row_group(self.engine, list(fields))
-        return Source(engine, self.path, made_of=[self])
+        recipe = Recipe(with_row_group, {"src": self, "fields": list(fields)})
+        return Source(engine, self.path, made_of=[self], recipe=recipe)
 
     def key(self, index: int) -> str:
         """What names the record for a person: a path, a member.
@@ -210,9 +223,46 @@ class Source:
     def _has_sounds(self, name: str) -> bool:
         return any(f.name == name and f.kind == "audio" and f.encoded for f in self.schema)
 
+    def facts(self) -> Facts:
+        """What a copy of it in another process must have as well."""
+        return Facts(
+            text=described(self),
+            records=len(self),
+            fields=tuple(map(_schema_text, self.schema)),
+            classes=tuple(self.classes),
+            keys={number: self.engine.key(number) for number in sampled(len(self))},
+            fingerprint=self.fingerprint,
+            folder=os.getcwd(),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It pickles as what made it, and is checked when it is made again. ConfigError HR0171
+        where it cannot, HR0172 where the other process finds other records."""
+        return made_again, (checked_recipe(self), self.facts())
+
     def __repr__(self) -> str:
         fields = ", ".join(map(_schema_text, self.schema))
         return f"<Source {described(self)}; fields {fields}>"
+
+
+@makes_sources
+def sliced(src: Source, start: Any, stop: Any, step: Any) -> Source:
+    """``src[start:stop:step]``."""
+    numbers = list(range(len(src))[start:stop:step])
+    recipe = Recipe(sliced, {"src": src, "start": start, "stop": stop, "step": step})
+    return Source(_core.subset(src.engine, numbers), made_of=[src], recipe=recipe)
+
+
+@makes_sources
+def with_kinds(src: Source, kinds: Mapping[str, str]) -> Source:
+    """``src.with_kinds(kinds)``."""
+    return src.with_kinds(kinds)
+
+
+@makes_sources
+def with_row_group(src: Source, fields: Iterable[str]) -> Source:
+    """``src.with_row_group(*fields)``."""
+    return src.with_row_group(*fields)
 
 
 def described(source: Source) -> str:

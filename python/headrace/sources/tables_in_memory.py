@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace.sources.column_list import ColumnList
 from headrace.sources.columns import NOT_A_COLUMN, add_column
 from headrace.sources.media_paths import is_media_path, is_stored_image, kind_by_suffix
 from headrace.sources.source import Source, listed_kinds
@@ -65,20 +66,20 @@ def source_of_table(
     root: the folder that paths are relative to; default, the current one.
     """
     said = listed_kinds(kinds)
-    columns = _core.ColumnList()
+    columns = ColumnList()
     for name, values in table.items():
         if name == "label" and classes:
             _add_labels(columns, list(values), list(classes))
         else:
             add_column(columns, name, values, (kinds or {}).get(name, ""), os.fspath(root))
-    return Source(_core.with_evident_kinds(columns.source(), said))
+    return columns.source(kinds=said)
 
 
 def first_of(values: Any) -> Any:
     return next(iter(values), None)
 
 
-def _add_labels(columns: _core.ColumnList, labels: list[Any], classes: list[str]) -> None:
+def _add_labels(columns: ColumnList, labels: list[Any], classes: list[str]) -> None:
     import numpy as np
 
     numbers = {name: number for number, name in enumerate(classes)}
@@ -89,7 +90,7 @@ def _add_labels(columns: _core.ColumnList, labels: list[Any], classes: list[str]
                 f"label of record {record} is {labels[record]!r}, which is not in classes="
             )
     array = np.asarray(known, np.int64)
-    columns.add_array("label", array, array, classes)
+    columns.add_array("label", array, classes=classes)
 
 
 def _are_tuples(values: Sequence[Any]) -> bool:

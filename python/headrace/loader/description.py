@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader as plain data: all that decides its batches, for a file or another machine.
+
+What belongs to a process alone (threads, memory, which rank it is) is not in it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from headrace import _core, sampling, transforms
+from headrace.dtypes import dtype_name
+from headrace.errors import declare, warn
+from headrace.loader.assembly import Assembly
+from headrace.loader.options import KEYWORDS
+from headrace.sources import Source
+from headrace.sources.recipe import plain_recipe, plain_value, source_of_plain, value_of_plain
+from headrace.steps import Step
+
+_NOT_PLAIN = declare(
+    "HR0173",
+    "config",
+    "a loader that cannot be described",
+    "Loader.description() is plain data: JSON can hold it. Steps of headrace.transforms, samplers "
+    "of headrace.sampling and sources of paths and arrays have such a form. A function of yours "
+    "has none: pickle the list of transforms, or let the script that defines it make the loader.",
+)
+_DIFFERS = declare(
+    "HR0174",
+    "config",
+    "other batches than were described",
+    "A description says what a loader made of which records. Where it is used, records, steps and "
+    "outputs must be the same; else batches and states would silently differ.",
+)
+NOT_PICKLABLE = declare(
+    "HR0175",
+    "config",
+    "a loader does not pickle",
+    "A loader has threads, memory and a position in an epoch; a copy would be a second position. "
+    "Make a loader in each process. Sources and transforms pickle, loader.description() is plain "
+    "data, and state_dict() says where to go on.",
+)
+
+_VERSION = 1
+
+
+def _decides(name: str) -> bool:
+    """Whether batches depend on a keyword; of shard= only which part of them a process gets."""
+    own = ("shard", "quarantine", "error_budget", "patience", "workers")
+    return name not in own and KEYWORDS[name].group != "Speed and memory"
+
+
+def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that batches depend on, as far as they are not the defaults."""
+    return {
+        name: value
+        for name, value in given.items()
+        if name in KEYWORDS and _decides(name) and value is not KEYWORDS[name].default
+    }
+
+
+def plan_fingerprint(engine: _core.Loader) -> str:
+    """Of the steps with their parameters, and the outputs; and of the library's version."""
+    import hashlib  # which takes longer than all the rest
+
+    text = repr((_core.__version__, engine.plan_text(), engine.outputs()))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def describe(assembly: Assembly) -> dict[str, Any]:
+    """Plain data. ConfigError HR0173 where something has no such form, HR0171 of the source."""
+    source, pipeline = assembly.source, assembly.pipeline
+    steps: Any = pipeline.steps
+    if pipeline.by_field or pipeline.dropped:
+        steps = {**pipeline.by_field, **dict.fromkeys(pipeline.dropped)}
+    given = deciding(assembly.given)
+    return {
+        "description": _VERSION,
+        "headrace": _core.__version__,
+        "source": plain_recipe(source),
+        "transforms": _plain(steps),
+        "keywords": {name: _plain(value) for name, value in given.items()},
+        "records": len(source),
+        "fingerprint": f"{source.fingerprint:016x}",
+        "plan": plan_fingerprint(assembly.engine()),
+    }
+
+
+def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any]]:
+    """Source, transforms and keywords. ConfigError HR0174 where the records differ."""
+    if description.get("description") != _VERSION:
+        raise _NOT_PLAIN.error(
+            f"this is not a description of version {_VERSION}", hint="loader.description() is one"
+        )
+    source: Source = source_of_plain(description["source"])
+    for what, here in (("records", len(source)), ("fingerprint", f"{source.fingerprint:016x}")):
+        if description[what] != here:
+            raise _DIFFERS.error(f"{source!r}: {what} {here}, described were {description[what]}")
+    keywords = {name: _made(value) for name, value in description["keywords"].items()}
+    return source, _made(description["transforms"]), keywords
+
+
+def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
+    """ConfigError HR0174 where the steps come to something else; another version is a warning."""
+    if plan_fingerprint(engine) == description["plan"]:
+        return
+    if description["headrace"] != _core.__version__:
+        warn(
+            f"the loader was described by Headrace {description['headrace']}, this is "
+            f"{_core.__version__}: batches may differ"
+        )
+        return
+    raise _DIFFERS.error("the steps or the outputs are not those that were described")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, transforms.Transform):
+        arguments = {name: _plain(item) for name, item in value.arguments.items()}
+        return {"transform": value.name, "arguments": arguments, "fields": list(value.fields)}
+    if isinstance(value, sampling.Sampling):
+        fields = getattr(value, "__dataclass_fields__", {})
+        arguments = {name: _plain(getattr(value, name)) for name in fields}
+        return {"sampling": type(value).__name__, "arguments": arguments}
+    if isinstance(value, Mapping):
+        return {"named": {str(name): _plain(item) for name, item in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Step) or (callable(value) and not isinstance(value, type)):
+        raise _NOT_PLAIN.error(f"{value!r} is a step in Python")
+    if isinstance(value, enum.Enum):
+        return str(value.value if isinstance(value.value, str) else value.name).lower()
+    if not isinstance(value, Source) and _is_dtype(value):
+        return dtype_name(value)
+    return plain_value(value)
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, type) or type(value).__name__ == "dtype"
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_made(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "transform" in value:
+        made = getattr(transforms, value["transform"])
+        types = {param["name"]: param["type"] for param in made.record["params"]}
+        arguments = {}
+        for name, item in value["arguments"].items():
+            branches = types.get(name) == "branches"
+            arguments.update(_made(item) if branches else {name: _made(item)})
+        return made(**arguments, fields=value["fields"])
+    if "sampling" in value:
+        arguments = {name: _made(item) for name, item in value["arguments"].items()}
+        return getattr(sampling, value["sampling"])(**arguments)
+    if "named" in value:
+        return {name: _made(item) for name, item in value["named"].items()}
+    return value_of_plain(value)

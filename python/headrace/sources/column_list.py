@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns on their way to the engine. They keep what they were given, so the source that is made
+of them can be made again elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.sources.recipe import Recipe, makes_sources
+from headrace.sources.source import Source
+
+
+class ColumnList:
+    """Columns of equal length, by name."""
+
+    def __init__(self) -> None:
+        self._columns = _core.ColumnList()
+        self._given: list[list[Any]] = []
+
+    def add_array(
+        self,
+        name: str,
+        array: Any,
+        keep: Any = None,
+        classes: Sequence[str] = (),
+        kind: str | None = None,
+    ) -> None:
+        """A dense array; its first axis is the record. keep: what must live as long. classes: names
+        of the labels that it holds. kind: default, by its name and dtype."""
+        names = list(classes)
+        self._columns.add_array(name, array, array if keep is None else keep, names, kind)
+        self._given.append(["add_array", name, array, None, names, kind])
+
+    def add_paths(self, name: str, paths: list[str]) -> None:
+        """Files."""
+        self._columns.add_paths(name, paths)
+        self._given.append(["add_paths", name, _joined(paths)])
+
+    def add_texts(self, name: str, values: list[str], kind: str | None = None) -> None:
+        """Strings. kind: text or label; default, by the name."""
+        self._columns.add_texts(name, values, kind)
+        self._given.append(["add_texts", name, _joined(values), kind])
+
+    def add_bytes(self, name: str, kind: str, data: Any, offsets: Any) -> None:
+        """Values of any length, end to end in an array of bytes; offsets: where they begin, and
+        where the last one ends."""
+        part = (data.ctypes.data, data.size, offsets.ctypes.data, True, len(offsets) - 1, 0, 0, -1)
+        uint8 = _core.DType.__members__["uint8"]
+        self._columns.add_blobs(name, kind, uint8, [part], (data, offsets), [])
+        self._given.append(["add_bytes", name, kind, data, offsets])
+
+    def source(
+        self, title: str = "", kinds: Sequence[str] = (), *, evident_kinds: bool = True
+    ) -> Source:
+        """The source; the list is empty then.
+
+        title: how it is described. kinds: of fields, as listed_kinds() has them. evident_kinds: the
+        others have those that their names and dtypes say.
+        """
+        told = _core.with_evident_kinds if evident_kinds else _core.with_kinds
+        engine = told(self._columns.source(title), list(kinds))
+        arguments = {
+            "columns": self._given,
+            "title": title,
+            "kinds": list(kinds),
+            "evident_kinds": evident_kinds,
+        }
+        return Source(engine, recipe=Recipe(source_of_columns, arguments))
+
+
+@makes_sources
+def source_of_columns(
+    columns: Sequence[Sequence[Any]], title: str, kinds: Sequence[str], evident_kinds: bool
+) -> Source:
+    """The source again; columns: the calls that made it."""
+    out = ColumnList()
+    for call, *arguments in columns:
+        getattr(out, call)(*map(_value, arguments))
+    return out.source(title, kinds, evident_kinds=evident_kinds)
+
+
+def _joined(strings: list[str]) -> Any:
+    """In one string, which takes less memory than a list for as long as the source lives."""
+    text = "\0".join(strings)
+    is_clear = strings and text.count("\0") == len(strings) - 1
+    return {"joined": text} if is_clear else list(strings)
+
+
+def _value(argument: Any) -> Any:
+    if isinstance(argument, dict):
+        return argument["joined"].split("\0")
+    return np.ascontiguousarray(argument) if isinstance(argument, np.ndarray) else argument

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What made a source: a function and its arguments. A source pickles as that, so a process on
+another machine opens the same files, and finds out if they differ there.
+
+Sources among the arguments are pickled likewise, so views are trees. Arrays go by value as far as
+they are small; ``carrying_arrays()`` is for those who send them once to each machine.
+"""
+
+from __future__ import annotations
+
+import binascii
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from headrace.errors import declare
+
+_NOT_PICKLABLE = declare(
+    "HR0171",
+    "config",
+    "a source that cannot go to another process",
+    "A source pickles as the call that made it: a path with its parameters, or the values that a "
+    "call was given. Values go along as they are up to 1 MB. For more, write them to a file "
+    "(numpy.save, headrace convert, headrace pack) that all processes can open.",
+)
+_DIFFERS = declare(
+    "HR0172",
+    "config",
+    "other records than where the source was pickled",
+    "A source that is unpickled opens its files again. What it finds must be what the first "
+    "process found: the same number of records, the same fields and classes, the same fingerprint. "
+    "Usually a copy is incomplete or older, or the path is another disk on that machine.",
+)
+
+_MOST_BYTES = 1_000_000  # of arrays in one source
+_SAMPLED = 16  # records whose keys are compared
+
+_carries: ContextVar[bool] = ContextVar("carries", default=False)
+
+
+@contextlib.contextmanager
+def carrying_arrays() -> Iterator[None]:
+    """Within it arrays of any size are pickled: what takes the bytes sends them once."""
+    token = _carries.set(True)
+    try:
+        yield
+    finally:
+        _carries.reset(token)
+
+
+class Recipe(NamedTuple):
+    """A function of Headrace's, found by its name, and arguments by name."""
+
+    make: Callable[..., Any]
+    arguments: Mapping[str, Any]
+
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def makes_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that recipes may name, as those in plain data do."""
+    _functions[function.__name__] = function
+    return function
+
+
+class Facts(NamedTuple):
+    """What must be equal wherever the source is made."""
+
+    text: str
+    records: int
+    fields: tuple[str, ...]
+    classes: tuple[str, ...]
+    keys: Mapping[int, str]  # of some records
+    fingerprint: int
+    folder: str  # that was the current one
+
+
+class Made(Protocol):
+    """A source, of which this needs no more."""
+
+    @property
+    def recipe(self) -> Recipe | None: ...
+    @property
+    def fingerprint(self) -> int: ...
+    def facts(self) -> Facts: ...
+
+
+def sampled(records: int) -> list[int]:
+    """Numbers of some records, the first and the last among them."""
+    return sorted({int(i) for i in np.linspace(0, records - 1, _SAMPLED)}) if records else []
+
+
+def checked_recipe(source: Made) -> Recipe:
+    """Its recipe. ConfigError HR0171 where it has none, or one that is too large."""
+    recipe = source.recipe
+    if recipe is None:
+        raise _NOT_PICKLABLE.error(
+            source.facts().text, hint="open it where it is needed, by a function that returns it"
+        )
+    largest = [(_bytes_of(value), name) for name, value in recipe.arguments.items()]
+    total = sum(size for size, _ in largest)
+    if total > _MOST_BYTES and not _carries.get():
+        raise _NOT_PICKLABLE.error(
+            f"{source.facts().text} holds {total:,} bytes of arrays, most in {max(largest)[1]}; "
+            f"{_MOST_BYTES:,} go along",
+            hint="numpy.save and hr.npy, or hr.pack, where all processes can read it; a pool of "
+            "hr.ray sends arrays of any size once to each machine",
+        )
+    return recipe
+
+
+def _bytes_of(value: Any) -> int:
+    """Of arrays in an argument, but not of sources', which look at their own."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        many = len(value) > _SAMPLED and not isinstance(value[0], (list, tuple, Mapping))
+        return 0 if many and not hasattr(value[0], "nbytes") else sum(map(_bytes_of, value))
+    return int(getattr(value, "nbytes", 0))
+
+
+def made_again(recipe: Recipe, facts: Facts) -> Any:
+    """The source, in another process. ConfigError HR0172 for the first thing that differs."""
+    source = recipe.make(**recipe.arguments)
+    check_facts(facts, source.facts())
+    return source
+
+
+def check_facts(there: Facts, here: Facts) -> None:
+    """ConfigError HR0172 where a source is not the one that it was made of. there: where it was
+    pickled."""
+    difference = _difference(there, here)
+    if difference is None:
+        return
+    note = ""
+    if there.folder != here.folder:
+        note = f"relative paths are looked for in {here.folder}; there it was {there.folder}"
+    raise _DIFFERS.error(f"{here.text}: {difference}", note=note)
+
+
+def _difference(there: Facts, here: Facts) -> str | None:
+    """In words; None where there is none."""
+    if there.records != here.records:
+        return f"{here.records:,} records here, {there.records:,} there"
+    for kind in ("fields", "classes"):
+        ours, theirs = getattr(here, kind), getattr(there, kind)
+        for number in range(max(len(ours), len(theirs))):
+            pair = [names[number] if number < len(names) else None for names in (ours, theirs)]
+            if pair[0] != pair[1]:
+                return f"{kind} differ: {pair[0]!r} here, {pair[1]!r} there"
+    if there.fingerprint == here.fingerprint:
+        return None
+    for number, key in there.keys.items():
+        if os.path.basename(here.keys[number]) != os.path.basename(key):
+            return f"record {number} is {here.keys[number]!r} here, {key!r} there"
+    return (
+        f"fingerprint {here.fingerprint:016x} here, {there.fingerprint:016x} there, by sizes or "
+        "contents of files"
+    )
+
+
+# --- As plain data --------------------------------------------------------------------------------
+
+
+def plain_recipe(source: Made) -> dict[str, Any]:
+    """The recipe in dictionaries, lists, numbers and text.
+
+    ConfigError HR0171 for what has no such form, such as an object in Python.
+    """
+    recipe = checked_recipe(source)
+    arguments = {name: plain_value(value) for name, value in recipe.arguments.items()}
+    return {"make": recipe.make.__name__, "arguments": arguments}
+
+
+def source_of_plain(recipe: Mapping[str, Any]) -> Any:
+    """The inverse."""
+    function = _functions.get(recipe["make"])
+    if function is None:
+        raise _NOT_PICKLABLE.error(f"{recipe['make']!r} is not a function that makes sources")
+    return function(**{name: value_of_plain(value) for name, value in recipe["arguments"].items()})
+
+
+def plain_value(value: Any) -> Any:
+    if hasattr(value, "recipe"):
+        return {"source": plain_recipe(value)}
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        text = _text_of(value.tobytes())
+        return {"array": text, "dtype": value.dtype.name, "shape": list(value.shape)}
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": _text_of(value)}
+    if isinstance(value, Mapping):
+        return {"named": {str(name): plain_value(item) for name, item in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise _NOT_PICKLABLE.error(
+        f"{type(value).__name__} has no form in plain data", hint="pickle the source instead"
+    )
+
+
+def _text_of(value: bytes | bytearray) -> str:
+    return binascii.b2a_base64(value, newline=False).decode()
+
+
+def value_of_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [value_of_plain(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "source" in value:
+        return source_of_plain(value["source"])
+    if "array" in value:
+        flat = np.frombuffer(binascii.a2b_base64(value["array"]), value["dtype"])
+        return flat.reshape(value["shape"])
+    if "bytes" in value:
+        return binascii.a2b_base64(value["bytes"])
+    return {name: value_of_plain(item) for name, item in value["named"].items()}
