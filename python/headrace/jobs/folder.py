@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -271,6 +270,8 @@ def is_whole(path: Path, file: Mapping[str, Any]) -> bool:
 
 
 def sha256(path: Path) -> str:
+    import hashlib
+
     sum_ = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
