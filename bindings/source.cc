@@ -14,6 +14,7 @@
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/named_files.h"
+#include "headrace/sources/simulated.h"
 #include "headrace/sources/sound_forms.h"
 
 namespace headrace::python {
@@ -227,6 +228,15 @@ void bind_source(nb::module_& module) {
   module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
              nb::sig("def open(path: str, arguments: dict[str, typing.Any], progress: "
                      "collections.abc.Callable[[int, int], object] | None) -> Source"));
+  module.def(
+      "simulated",
+      [](int64_t records, int64_t record_bytes, int64_t shards, int64_t classes, Shape image) {
+        return SourceHandle{simulated({records, record_bytes, shards, classes, std::move(image)})};
+      },
+      nb::arg("records"), nb::arg("record_bytes"), nb::arg("shards"), nb::arg("classes"),
+      nb::arg("image"),
+      nb::sig("def simulated(records: int, record_bytes: int, shards: int, classes: int, image: "
+              "collections.abc.Sequence[int]) -> Source"));
   module.def(
       "shard_files",
       [](const nb::str& path) {

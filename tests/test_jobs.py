@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.cli.app import app
 
 import headrace as hr
 
@@ -214,6 +213,10 @@ def test_one_process_at_a_time_makes_a_part(source: hr.Source, tmp_path: Path) -
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    pytest.importorskip("typer")
+    pytest.importorskip("rich")
+    from headrace.cli.app import app
+
     with pytest.raises(SystemExit) as ended:
         app([str(argument) for argument in arguments])
     return int(ended.value.code or 0), capsys.readouterr().out

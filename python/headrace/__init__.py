@@ -35,6 +35,7 @@ from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 from headrace.sources.combined import concat, join, kfold, mix
+from headrace.sources.simulated import simulated
 
 if TYPE_CHECKING:
     from headrace.migrate import from_dataloader
@@ -76,6 +77,7 @@ __all__ = [
     "region",
     "resident",
     "sampling",
+    "simulated",
     "split",
     "subset",
     "transforms",

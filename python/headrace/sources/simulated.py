@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source without bytes, for tests and plans of datasets that no disk here holds.
+
+>>> import headrace as hr
+>>> src = hr.simulated(1_000_000_000)
+>>> len(src), src[123_456_789]["label"]
+(1000000000, 789)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace import _core, arguments
+from headrace.sources.source import Source
+
+_SHARD_BYTES = 1 << 30
+
+
+def simulated(
+    records: int,
+    *,
+    record_bytes: int = 110_000,
+    shards: int | None = None,
+    classes: int = 1000,
+    image: Sequence[int] = (3, 32, 32),
+) -> Source:
+    """A source whose records are functions of their number: any size, and it holds no bytes.
+
+    record_bytes: what a record would take in its shard; blocks have as many records as those of a
+    dataset of that size. shards: default, of 1 GiB. image: (C, H, W) of what is delivered.
+    Fields: image, label (number % classes) and number, the record's. ConfigError HR0160.
+    """
+    count = arguments.integer("records", records, 1, 1 << 40)
+    size = arguments.integer("record_bytes", record_bytes, 1, 1 << 40)
+    usual = max(1, min(count, count * size // _SHARD_BYTES))
+    number = usual if shards is None else arguments.integer("shards", shards, 1, count)
+    names = "image[0]", "image[1]", "image[2]"
+    if len(image) != len(names):
+        raise arguments.BAD_VALUE.error(f"image must be (C, H, W) (got {image!r})")
+    shape = [arguments.integer(*pair, 1, 4096) for pair in zip(names, image, strict=True)]
+    classes = arguments.integer("classes", classes, 1)
+    return Source(_core.simulated(count, size, number, classes, shape))
