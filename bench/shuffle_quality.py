@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How well shuffle="blocks" mixes a dataset that is sorted by class, against the full shuffle.
+"""How well shuffle="blocks" and "streams" mix a dataset sorted by class, against a full shuffle.
 
     python bench/shuffle_quality.py
 
@@ -27,6 +27,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--block", type=int, default=76, help="records of a block")
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--windows", default="8,32,128,512", help="blocks of a window (a,b)")
+    parser.add_argument("--streams", default="64x1,64x8,128x8", help="streams x window (a,b)")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
@@ -67,6 +68,9 @@ def quality(
     yield "pairs that meet again, of chance", pairs / by_chance
     # Between a record's places in the dataset and in the epoch, as a share of the dataset.
     yield "mean way of a record", float(np.abs(order - np.arange(size)).mean() / size)
+    # Of the batches' mean labels: how much one foretells of the next.
+    means = np.array([labels[row].mean() for row in whole])
+    yield "autocorrelation of batches", float(np.corrcoef(means[:-1], means[1:])[0, 1])
 
 
 def main() -> int:
@@ -77,6 +81,11 @@ def main() -> int:
     samplers = {"in the file's order": _core.sequential(records)}
     for window in map(int, args.windows.split(",")):
         samplers[f"blocks, window {window}"] = _core.shuffled_blocks(ends, window)
+    for shape in args.streams.split(","):
+        count, window = map(int, shape.split("x"))
+        samplers[f"streams, {count} with a window of {window}"] = _core.shuffled_streams(
+            ends, count, window, True, args.batch_size
+        )
     samplers["full shuffle"] = _core.shuffled(records)
     table = {}
     for name, sampler in samplers.items():

@@ -66,6 +66,7 @@ nb::dict dict_from_state(const LoaderState& state) {
   out["records"] = state.records;
   out["bad_records"] = state.bad_records;
   out["fingerprint"] = state.fingerprint;
+  if (state.streams > 0) out["streams"] = state.streams;
   return out;
 }
 
@@ -126,7 +127,8 @@ LoaderState state_from_dict(const nb::dict& state) {
           .global_batch = number("global_batch"),
           .records = number("records"),
           .bad_records = number("bad_records"),
-          .fingerprint = nb::cast<uint64_t>(state["fingerprint"])};
+          .fingerprint = nb::cast<uint64_t>(state["fingerprint"]),
+          .streams = state.contains("streams") ? number("streams") : 0};
 }
 
 nb::list outputs_of(const LoaderHandle& self) {

@@ -7,6 +7,7 @@
 #include "headrace/sampling/asked.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
+#include "headrace/sampling/streams.h"
 
 namespace headrace::python {
 namespace {
@@ -56,17 +57,34 @@ int64_t checked_records(int64_t records) {
   return records;
 }
 
-SamplerHandle blocks_of(std::vector<int64_t> ends, int64_t window) {
-  check_positive(window, "window");
+int64_t checked_ends(const std::vector<int64_t>& ends) {
   if (!std::ranges::is_sorted(ends) || (!ends.empty() && ends.front() < 0)) {
     throw nb::value_error("block_ends must grow from 0 on");
   }
-  const int64_t records = ends.empty() ? 0 : ends.back();
+  return ends.empty() ? 0 : ends.back();
+}
+
+SamplerHandle blocks_of(std::vector<int64_t> ends, int64_t window) {
+  check_positive(window, "window");
+  const int64_t records = checked_ends(ends);
   return {shuffled_blocks(std::move(ends), window), records};
 }
 
-constexpr std::string_view kPerRecordNames[] = {"weights", "labels", "lengths", "durations",
-                                                "indices"};
+SamplerHandle streams_of(const std::vector<int64_t>& ends, int64_t count, int64_t window,
+                         bool sticky, int64_t global_batch) {
+  for (const int64_t number : {count, window, global_batch}) {
+    check_positive(number, "count, window and global_batch");
+    if (number > INT32_MAX) throw nb::value_error("count, window or global_batch is too large");
+  }
+  const int64_t records = checked_ends(ends);
+  return {
+      shuffled_streams(
+          ends, {.count = count, .window = window, .sticky = sticky, .global_batch = global_batch}),
+      records};
+}
+
+constexpr std::string_view kPerRecordNames[] = {"weights",   "labels",  "lengths",
+                                                "durations", "indices", "nothing"};
 
 nb::dict samplers() {
   nb::dict out;
@@ -78,7 +96,7 @@ nb::dict samplers() {
     entry["per_record"] = kPerRecordNames[static_cast<int>(sampler->per_record)];
     entry["shuffles"] = sampler->shuffles;
     nb::list params;
-    params.append(describe(sampler->given));
+    if (sampler->per_record != PerRecord::kNothing) params.append(describe(sampler->given));
     for (const Param& param : sampler->params) params.append(describe(param));
     entry["params"] = params;
     out[nb::cast(sampler->name)] = entry;
@@ -98,12 +116,29 @@ Arguments checked_arguments(const SamplerRecord& record, const NamedValues& give
   return arguments;
 }
 
+SamplerHandle made_of_blocks(const SamplerRecord& record, const Arguments& arguments,
+                             SamplerData data, const SourceHandle* source) {
+  if (source) data.block_ends = source->source->block_ends();
+  for (const int64_t number : {data.global_batch, data.machines}) {
+    check_positive(number, "a number of records or machines");
+  }
+  const int64_t records = data.block_ends.empty() ? 0 : data.block_ends.back();
+  return {record.make(std::move(data), arguments), records};
+}
+
 SamplerHandle made_sampler(const std::string& name, const NamedValues& given, nb::object values,
-                           int64_t parts, int64_t records, bool shuffle) {
+                           int64_t parts, int64_t records, bool shuffle, const SourceHandle* source,
+                           int64_t global_batch, int64_t machines, int64_t streams) {
   const SamplerRecord& record = record_of(name);
   const Arguments arguments = checked_arguments(record, given);
   check_positive(parts, "parts");
   SamplerData data{.records = records, .parts = parts, .shuffle = shuffle};
+  if (record.per_record == PerRecord::kNothing) {
+    data.global_batch = global_batch;
+    data.machines = machines;
+    data.streams = streams;
+    return made_of_blocks(record, arguments, std::move(data), source);
+  }
   int64_t least = 0;
   if (record.per_record == PerRecord::kWeights) {
     data.weights = nb::cast<std::vector<double>>(values);
@@ -148,6 +183,8 @@ void bind_sampling(nb::module_& module) {
       [](int64_t records) { return SamplerHandle{shuffled(checked_records(records)), records}; },
       nb::arg("records"));
   made.def("shuffled_blocks", &blocks_of, nb::arg("block_ends"), nb::arg("window"));
+  made.def("shuffled_streams", &streams_of, nb::arg("block_ends"), nb::arg("count"),
+           nb::arg("window"), nb::arg("sticky"), nb::arg("global_batch"));
   made.def("samplers", &samplers, nb::sig("def samplers() -> dict[str, dict[str, typing.Any]]"),
            "All samplers by name, with their parameters; the first one is given record by record.");
   made.def(
@@ -158,7 +195,10 @@ void bind_sampling(nb::module_& module) {
       nb::arg("name"), nb::arg("arguments"));
   made.def("make_sampler", &made_sampler, nb::arg("name"), nb::arg("arguments"), nb::arg("values"),
            nb::arg("parts"), nb::arg("records"), nb::arg("shuffle"),
-           "values: what is given for each record, as integers; weights as floats.");
+           nb::arg("source").none() = nb::none(), nb::arg("global_batch") = 1,
+           nb::arg("machines") = 1, nb::arg("streams") = 0,
+           "values: what is given for each record, as integers; weights as floats. What follows "
+           "shuffle is for orders of blocks.");
   made.def(
       "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
       nb::arg("batch_sizes"), nb::arg("fingerprint"), nb::arg("description"),

@@ -94,6 +94,7 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   int64_t records = 0;       // of the epoch
   int64_t bad_records = 0;   // so far in the epoch, for the error budget
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
+  int64_t streams = 0;       // Sampler::streams()
 };
 
 // Where a loader stands, and what it has counted by then: for go_back().

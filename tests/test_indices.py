@@ -103,6 +103,7 @@ SAMPLERS = {
     "sequential": lambda: _core.sequential(5),
     "shuffled": lambda: _core.shuffled(5),
     "shuffled_blocks": lambda: _core.shuffled_blocks([2, 5], 1),
+    "shuffled_streams": lambda: _core.shuffled_streams([2, 5], 2, 1, True, 2),
     "indices": lambda: made("indices", [1, 2, 3]),
     "weighted": lambda: made("weighted", [1.0, 2.0], 2, draws=5),
     "buckets": lambda: made("buckets", [1, 2, 3, 4], 4, batch_size=2, pool=4),
@@ -129,6 +130,8 @@ def test_positions_of_samplers(name: str) -> None:
         lambda n: made("indices", [n]),
         lambda n: _core.shuffled_blocks([n], 1),
         lambda n: _core.shuffled_blocks([5, n], 1),
+        lambda n: _core.shuffled_streams([5, n], 2, 1, True, 2),
+        lambda n: _core.shuffled_streams([5], 2, n, True, 2),
         lambda n: made("budget", [1, 2], 2, n, total=4.0),
     ],
 )

@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("ragged", "lists", "did you mean 'list'"),
     ("strict", 1, "strict must be True or False"),
     ("memory_limit", "2 GBB", "no size"),
-    ("shuffle", 1, "shuffle must be True, False or 'blocks'"),
+    ("shuffle", 1, "shuffle must be True, False, 'blocks' or 'streams'"),
     ("resident", 1, "resident must be 'auto' or True or False"),
     ("index", "yes", "index must be 'use' or 'auto' or False or a path"),
     ("error_budget", 1.5, "between 0 and 1"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``shuffle="blocks"`` keeps exact order, epochs, shards and resume, and reads few blocks
-at a time."""
+"""Promise: ``shuffle="blocks"`` and ``"streams"`` keep exact order, epochs, shards and resume, and
+read few blocks at a time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def values(batches: Any) -> list[int]:
     return [int(value) for batch in batches for value in batch.value]
 
 
-def test_every_record_comes_once_in_another_order_each_epoch() -> None:
-    run = loader()
+@pytest.mark.parametrize("shuffle", ["blocks", "streams"])
+def test_every_record_comes_once_in_another_order_each_epoch(shuffle: str) -> None:
+    run = loader(shuffle=shuffle)
     epochs = [values(run) for _ in range(3)]
     for epoch in epochs:
         assert sorted(epoch) == list(range(RECORDS))
     assert epochs[0] != epochs[1] != epochs[2]
-    assert values(loader(threads=1)) == epochs[0]
+    assert values(loader(shuffle=shuffle, threads=1)) == epochs[0]
 
 
 def test_a_window_of_blocks_is_read_at_a_time() -> None:
@@ -66,3 +67,60 @@ def test_another_window_is_another_order() -> None:
         loader(shuffle="block")
     with pytest.raises(hr.ConfigError, match="shuffle_window"):
         loader(shuffle_window=0)
+    with pytest.raises(hr.ConfigError, match="both decide"):
+        loader(shuffle="streams", sampler=[1, 2])
+
+
+def streams(**given: Any) -> hr.Loader:
+    return loader(**{"batch_size": None, "global_batch_size": 48, "shuffle": "streams", **given})
+
+
+@pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
+def test_streams_go_on_at_every_batch_in_any_world(last_batch: str) -> None:
+    first = streams(last_batch=last_batch)
+    assert first.state_dict()["streams"] == 8  # of 64, halved: there are twelve blocks
+    states = [first.state_dict()]
+    whole = []
+    for batch in first:
+        whole.append(batch.value.tolist())
+        states.append(first.state_dict())
+    for number, state in enumerate(states[:-1]):
+        if number % 7 != 3 and number < len(whole) - 1:
+            continue
+        world = (1, 2, 3, 4, 6)[number % 5]
+        rows: list[int] = []
+        for rank in range(world):
+            run = streams(last_batch=last_batch, shard=(rank, world))
+            run.load_state_dict(state)
+            rows += next(iter(run)).value.tolist()
+            assert run.batch(0, number).value.tolist() == rows[-len(rows) // (rank + 1) :]
+        assert rows == whole[number]
+
+
+def test_the_number_of_streams_is_the_runs_and_not_the_worlds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = hr.records(value=np.arange(40_000))  # 157 blocks
+
+    def run(world: int, **given: Any) -> hr.Loader:
+        options = {"global_batch_size": 1280, "shuffle": "streams", "shard": (0, world), **given}
+        return hr.Loader(source, **options)
+
+    few, many = run(1), run(40)
+    assert (few.state_dict()["streams"], many.state_dict()["streams"]) == (64, 128)
+    for _, batch in zip(range(2), few, strict=False):
+        kept = batch
+    many.load_state_dict(few.state_dict())
+    assert many.state_dict() == few.state_dict()
+    assert many.batch(0, 1).value.tolist() == kept.value[:32].tolist()
+    assert next(iter(many)).value.tolist() == few.batch(0, 2).value[:32].tolist()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert run(40).state_dict()["streams"] == 64  # five machines
+    given = run(1, shuffle=False, sampler=hr.sampling.streams(count=32, sticky=False))
+    assert "32 streams" in repr(given) and "dealt each epoch" in repr(given)
+    before = given.state_dict()
+    with pytest.raises(hr.ConfigError, match=r"HR0711.*64 streams.*has 32"):
+        given.load_state_dict(few.state_dict())
+    assert given.state_dict() == before
+    with pytest.raises(hr.ConfigError, match="HR0711"):
+        run(1).load_state_dict(run(1, shuffle=True).state_dict())

@@ -96,9 +96,9 @@ ReadOrder RecordOrder::reads_from(int64_t epoch, int64_t batch, bool goes_on) co
 std::vector<RecordRange> RecordOrder::begun_by(int64_t epoch, int64_t batch,
                                                bool first_of_stream) const {
   constexpr int64_t kAhead = 4;  // batches
-  const int64_t size = layout_.global_batch(), end = (batch + kAhead + 1) * size;
-  const int64_t begin = first_of_stream ? batch * size : end - size;
-  return sampler_->begun_by(seed_, static_cast<uint64_t>(epoch), begin, end);
+  const int64_t end = batch + kAhead + 1;
+  return sampler_->begun_by(seed_, static_cast<uint64_t>(epoch), first_of_stream ? batch : end - 1,
+                            end, layout_);
 }
 
 }  // namespace headrace

@@ -84,7 +84,8 @@ class Loader::Impl {
         maker_(make_maker(source, pipeline)),
         position_(options().seed, layout_, options().world_size,
                   mix64(mix64(path_.source()->fingerprint(), sampler_->fingerprint()),
-                        static_cast<uint64_t>(options().last_batch))) {
+                        static_cast<uint64_t>(options().last_batch)),
+                  sampler_->streams()) {
     simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
   }
 

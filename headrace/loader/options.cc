@@ -116,13 +116,16 @@ std::vector<LoaderOption> order_options() {
         .type = ParamType::kBool,
         .doc = "Each epoch in another order, a function of (seed, epoch). True: all records. "
                "\"blocks\": blocks of neighbouring records (a few MiB each), and the records in "
-               "shuffle_window of them at a time: for disks on which random reads are slow.",
+               "shuffle_window of them at a time: for disks on which random reads are slow. "
+               "\"streams\": blocks dealt to streams, of which each machine reads its own: for "
+               "data far away and several machines; see docs/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
       {{.name = "shuffle_window",
         .type = ParamType::kInt,
-        .doc = "With shuffle=\"blocks\": how many blocks are mixed with one another.",
+        .doc = "Blocks whose records are mixed: with shuffle=\"blocks\" of all (None: 32), with "
+               "\"streams\" of each stream (None: 8).",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},

@@ -15,8 +15,13 @@ const ErrorCode kOtherState{
 
 }  // namespace
 
-Position::Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint)
-    : layout_(layout), world_size_(world_size), fingerprint_(fingerprint), seed_(seed) {}
+Position::Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint,
+                   int64_t streams)
+    : layout_(layout),
+      world_size_(world_size),
+      fingerprint_(fingerprint),
+      streams_(streams),
+      seed_(seed) {}
 
 Position::Place Position::place() const {
   MutexLock lock(mutex_);
@@ -40,7 +45,8 @@ LoaderState Position::state_now() const {
           .global_batch = layout_.global_batch(),
           .records = layout_.positions(),
           .bad_records = place_.bad_records,
-          .fingerprint = fingerprint_};
+          .fingerprint = fingerprint_,
+          .streams = streams_};
 }
 
 // The iteration that was under way is over.
@@ -111,6 +117,13 @@ void Position::check(const LoaderState& state) const {
               ", this loader's is " + number(layout_.global_batch()) + " (" +
               number(layout_.rank_batch()) + " x " + number(world_size_) + " ranks)",
           "global_batch_size=" + number(state.global_batch));
+  }
+  if (state.streams != streams_) {
+    raise(kOtherState,
+          "the state was taken with " + number(state.streams) + " streams, this loader has " +
+              number(streams_),
+          state.streams > 0 ? "sampler=hr.sampling.streams(count=" + number(state.streams) + ")"
+                            : std::string());
   }
   if (state.records != layout_.positions() || state.fingerprint != fingerprint_) {
     raise(kOtherState,

@@ -21,8 +21,9 @@ class Position {
     bool received = false;
   };
 
-  // fingerprint: of what decides which record stands where.
-  Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint);
+  // fingerprint: of what decides which record stands where. streams: Sampler::streams().
+  Position(uint64_t seed, const BatchLayout& layout, int world_size, uint64_t fingerprint,
+           int64_t streams = 0);
 
   Place place() const EXCLUDES_LOCK(mutex_);
   uint64_t seed() const EXCLUDES_LOCK(mutex_);
@@ -60,6 +61,7 @@ class Position {
   const BatchLayout layout_;
   const int world_size_;
   const uint64_t fingerprint_;
+  const int64_t streams_;
   mutable Mutex mutex_;
   uint64_t seed_ GUARDED_BY(mutex_);
   Place place_ GUARDED_BY(mutex_), before_ GUARDED_BY(mutex_);

@@ -75,6 +75,7 @@ TEST(PositionTest, AStateOfSomethingElseIsRefused) {
   EXPECT_TRUE(refused([](LoaderState& state) { state.global_batch = 11; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.records = 41; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.fingerprint = 78; }));
+  EXPECT_TRUE(refused([](LoaderState& state) { state.streams = 64; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.batch = 5; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.epoch = -1; }));
   EXPECT_TRUE(refused([](LoaderState& state) { state.bad_records = -1; }));

@@ -8,6 +8,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
@@ -47,16 +48,19 @@ class ShuffledBlocks final : public Sampler {
     return first_of(place) + record - (block == 0 ? 0 : order->ends[block - 1]);
   }
 
-  std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin,
-                                    int64_t end) const override {
+  std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin, int64_t end,
+                                    const BatchLayout& layout) const override {
     std::vector<RecordRange> out;
+    const int64_t first = begin * layout.global_batch(), last = end * layout.global_batch();
+    if (first >= size()) return out;
     const EpochPtr order = epoch_of(seed, epoch);
     const auto windows = (static_cast<int64_t>(ends_.size()) + window_ - 1) / window_;
-    for (int64_t window = 0; window < windows; ++window) {
-      const int64_t first = begin_of(*order, window);
-      if (first < begin || first >= end) continue;
-      const int64_t last = std::min<int64_t>((window + 1) * window_, order->blocks.size());
-      for (int64_t i = window * window_; i < last; ++i) {
+    int64_t window = window_of(*order, first);
+    if (begin_of(*order, window) < first) ++window;
+    for (; window < windows && begin_of(*order, window) < last; ++window) {
+      if (!meets(layout, begin_of(*order, window), end_of(*order, window))) continue;
+      const int64_t blocks = std::min<int64_t>((window + 1) * window_, order->blocks.size());
+      for (int64_t i = window * window_; i < blocks; ++i) {
         const int64_t block = order->blocks[i];
         out.push_back({first_of(block), ends_[block]});
       }
@@ -73,6 +77,15 @@ class ShuffledBlocks final : public Sampler {
   // shared: threads go on with the epoch that they began with while another is made.
   using EpochPtr = std::shared_ptr<const Epoch>;
 
+  // Whether the rank has a row at the positions [begin, end).
+  static bool meets(const BatchLayout& layout, int64_t begin, int64_t end) {
+    const int64_t size = layout.global_batch();
+    for (int64_t batch = begin / size; batch * size < end && batch < layout.batches(); ++batch) {
+      const BatchRange mine = layout.range(batch);
+      if (std::max(mine.begin, begin) < std::min(mine.end, end)) return true;
+    }
+    return false;
+  }
   int64_t first_of(int64_t block) const { return block == 0 ? 0 : ends_[block - 1]; }
   int64_t begin_of(const Epoch& order, int64_t window) const {
     return window == 0 ? 0 : order.ends[window * window_ - 1];

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
@@ -62,9 +63,10 @@ TEST(ShuffledBlocks, only_the_blocks_of_a_window_are_read_at_a_time) {
 
 TEST(ShuffledBlocks, what_a_window_reads_is_told_where_it_begins) {
   const SamplerPtr sampler = shuffled_blocks(uneven_blocks(20), 8);
+  const BatchLayout layout(sampler->size(), 16, 0, 1, LastBatch::kKeep);
   std::set<int64_t> told, read;
   for (int64_t begin = 0; begin < sampler->size(); begin += 16) {
-    for (const RecordRange& range : sampler->begun_by(3, 1, begin, begin + 16)) {
+    for (const RecordRange& range : sampler->begun_by(3, 1, begin / 16, begin / 16 + 1, layout)) {
       for (int64_t i = range.begin; i < range.end; ++i) EXPECT_TRUE(told.insert(i).second);
     }
     for (int64_t i = begin; i < std::min(begin + 16, sampler->size()); ++i) {
@@ -72,6 +74,24 @@ TEST(ShuffledBlocks, what_a_window_reads_is_told_where_it_begins) {
     }
   }
   EXPECT_EQ(static_cast<int64_t>(told.size()), sampler->size());
+}
+
+TEST(ShuffledBlocks, a_rank_announces_the_windows_that_it_reads_from) {
+  const SamplerPtr sampler = shuffled_blocks(uneven_blocks(64), 2);  // windows of some 40 records
+  for (int rank = 0; rank < 4; ++rank) {
+    const BatchLayout layout(sampler->size(), 320, rank, 4, LastBatch::kKeep);
+    std::set<int64_t> announced;
+    for (const RecordRange& range : sampler->begun_by(3, 0, 0, layout.batches(), layout)) {
+      for (int64_t i = range.begin; i < range.end; ++i) announced.insert(i);
+    }
+    for (int64_t batch = 0; batch < layout.batches(); ++batch) {
+      const BatchRange mine = layout.range(batch);
+      for (int64_t i = mine.begin; i < mine.end; ++i) {
+        EXPECT_TRUE(announced.contains(sampler->index(3, 0, i)));
+      }
+    }
+    EXPECT_LT(std::ssize(announced), sampler->size() * 3 / 4) << rank;
+  }
 }
 
 TEST(ShuffledBlocks, is_a_function_of_seed_epoch_and_blocks) {

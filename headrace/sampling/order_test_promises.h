@@ -19,7 +19,10 @@ namespace headrace {
 // An order of `records` records by its record, made from plain data.
 inline SamplerPtr order_of_record(const SamplerRecord& record, int64_t records,
                                   std::map<std::string, ParamValue> given) {
-  SamplerData data{.records = records};
+  SamplerData data{.records = records, .global_batch = 8};
+  for (int64_t end = 4; end < records + 4; end += 4) {
+    data.block_ends.push_back(std::min(end, records));
+  }
   for (int64_t i = 0; i < records; ++i) {
     data.weights.push_back(double(i % 3) + 0.5);
     data.integers.push_back(record.per_record == PerRecord::kIndices ? i : 1 + i * i % 5);

@@ -13,6 +13,8 @@
 
 namespace headrace {
 
+class BatchLayout;
+
 struct RecordRange {
   int64_t begin = 0, end = 0;
 };
@@ -33,13 +35,15 @@ class Sampler {
     (void)seed, (void)epoch;
     return std::nullopt;
   }
-  // Records of which all will be drawn soon, and none was before: those that drawing from the
-  // positions [begin, end) begins with. Storage may fetch them together.
+  // Records of which a rank draws soon, and drew none before: those that the global batches
+  // [begin, end) of its layout begin with. Storage may fetch them together.
   virtual std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin,
-                                            int64_t end) const {
-    (void)seed, (void)epoch, (void)begin, (void)end;
+                                            int64_t end, const BatchLayout& layout) const {
+    (void)seed, (void)epoch, (void)begin, (void)end, (void)layout;
     return {};
   }
+  // How many streams its batches are made of; 0: it has none. A part of a loader's state.
+  virtual int64_t streams() const { return 0; }
   // Records of each global batch, where the order decides that and not the loader: the same in
   // every epoch. Batch k then has the first of as many positions as the largest one has records,
   // from k times that number on; what index() says of the others is some record, too.
@@ -58,8 +62,7 @@ SamplerPtr sequential(int64_t records);
 SamplerPtr shuffled(int64_t records);
 // Each record once: blocks of neighbours in a permuted order, and in every `window` blocks of it
 // the records permuted. block_ends: the number of the record after each block's last. REQUIRES:
-// window
-// >= 1.
+// window >= 1.
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);
 // These indices each epoch, in this order or shuffled.
 SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle);

@@ -20,6 +20,7 @@ enum class PerRecord : uint8_t {
   kLengths,    // a number for each, or the name of a field: of one number, or of sounds (samples)
   kDurations,  // the same; of sounds seconds
   kIndices,    // not one for each: numbers of records
+  kNothing,    // its class has no first argument
 };
 
 // What an order is made from, next to its arguments.
@@ -29,6 +30,10 @@ struct SamplerData {
   std::vector<int64_t> integers = {};  // all others
   int64_t parts = 1;     // lengths count one of so many of the user's unit: a power of ten
   bool shuffle = false;  // the loader's
+  // kNothing: Source::block_ends(), the records of a global batch, the machines that the ranks are
+  // on, and how many streams a state that is resumed has; 0: none is.
+  std::vector<int64_t> block_ends = {};
+  int64_t global_batch = 1, machines = 1, streams = 0;
 };
 
 struct SamplerRecord {

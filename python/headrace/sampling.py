@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,10 +39,20 @@ _NOT_INDICES = declare(
 class Records(Protocol):
     """What is ordered: a headrace.Source, of which an order needs no more than this."""
 
+    @property
+    def engine(self) -> _core.Source: ...
     def __len__(self) -> int: ...
     def column(self, name: str) -> np.ndarray[Any, Any]: ...
     def lengths(self, name: str) -> np.ndarray[Any, Any]: ...
     def durations(self, name: str) -> np.ndarray[Any, Any]: ...
+
+
+class Batches(NamedTuple):
+    """What a loader knows that orders of blocks depend on."""
+
+    global_batch: int = 1  # records
+    machines: int = 1  # that its ranks are on
+    streams: int = 0  # of a state that is resumed; 0: of none
 
 
 class Sampling:
@@ -50,7 +60,7 @@ class Sampling:
 
     shuffles = False  # whether the loader's ``shuffle`` is about this order
 
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
         raise NotImplementedError
 
 
@@ -64,24 +74,36 @@ class RecordedSampling(Sampling):
 
     def _arguments(self) -> dict[str, Any]:
         """Those that do not speak of single records."""
-        named = {param["name"]: getattr(self, param["name"]) for param in self.record["params"][1:]}
+        params = self.record["params"][0 if self._speaks_of_nothing() else 1 :]
+        named = {param["name"]: getattr(self, param["name"]) for param in params}
         return {n: v.item() if isinstance(v, np.generic) else v for n, v in named.items()}
 
+    def _speaks_of_nothing(self) -> bool:
+        """Whether it has no argument that is given record by record."""
+        return bool(self.record["per_record"] == "nothing")
+
     def __repr__(self) -> str:
+        shown = [] if self._speaks_of_nothing() else [self._shown()]
+        shown += [f"{name}={value!r}" for name, value in self._arguments().items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _shown(self) -> str:
         name, given = self.record["params"][0]["name"], self._given()
         sized = hasattr(given, "__len__") and not isinstance(given, str)
         about = "" if self.record["shuffles"] else f" {name}"
-        shown = [f"<{len(given)}{about}>" if sized else repr(given)]
-        shown += [f"{name}={value!r}" for name, value in self._arguments().items()]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"<{len(given)}{about}>" if sized else repr(given)
 
     def _given(self) -> Any:
         return getattr(self, self.record["params"][0]["name"])
 
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
+        name, arguments, records = self.record["name"], self._arguments(), len(source)
+        if self._speaks_of_nothing():
+            return _core.make_sampler(
+                name, arguments, [], 1, records, shuffle, source.engine, *batches
+            )
         values, parts = _PER_RECORD[self.record["per_record"]](self._given(), source)
-        name, records = self.record["name"], len(source)
-        return _core.make_sampler(name, self._arguments(), values, parts, records, shuffle)
+        return _core.make_sampler(name, arguments, values, parts, records, shuffle)
 
 
 # What is given for each record, as the engine takes it, and the parts of its unit that it counts.
@@ -166,14 +188,14 @@ def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def engine_sampler(
-    sampler: Any, source: Records, shuffle: bool
+    sampler: Any, source: Records, shuffle: bool, batches: Batches
 ) -> tuple[_core.Sampler | None, bool]:
     """What ``sampler=`` means (None: the loader's own order), and what is left of ``shuffle``."""
     if sampler is None:
         return None, shuffle
     if not isinstance(sampler, Sampling):
         sampler = globals()["indices"](sampler)
-    return sampler.engine(source, shuffle), shuffle and not sampler.shuffles
+    return sampler.engine(source, shuffle, batches), shuffle and not sampler.shuffles
 
 
 def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
@@ -199,4 +221,4 @@ def _register(samplers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return sorted(samplers)
 
 
-__all__ = ["Records", "Sampling", *_register(_core.samplers())]
+__all__ = ["Batches", "Records", "Sampling", *_register(_core.samplers())]

@@ -153,7 +153,9 @@ _PER_RECORD = {
 
 def sampler_fields(record: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """A sampler's arguments: (name, annotation), and the default where there is one."""
-    annotations = [_PER_RECORD[record["per_record"]], *map(annotation, record["params"][1:])]
+    annotations = [annotation(param) for param in record["params"]]
+    if record["per_record"] in _PER_RECORD:
+        annotations[0] = _PER_RECORD[record["per_record"]]
     return [
         (param["name"], text) if param["required"] else (param["name"], text, param["default"])
         for param, text in zip(record["params"], annotations, strict=True)

@@ -7,18 +7,19 @@ frameworks). It changes only inside a turn of its loader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headrace import _core, library_steps
 from headrace.arguments import INT32, integer
 from headrace.errors import warn
-from headrace.loader.options import engine_options
-from headrace.loader.shard import ALONE, resolve_shard
+from headrace.loader.options import engine_options, sampler_given
+from headrace.loader.shard import ALONE, Shard, machines, resolve_shard
 from headrace.loader.turn import CLOSED
 from headrace.per_record import Layout
 from headrace.pipeline import Pipeline
-from headrace.sampling import engine_sampler
+from headrace.sampling import Batches, engine_sampler
 from headrace.sources import Source
 from headrace.sources import open as open_source
 from headrace.surroundings import Surroundings
@@ -51,6 +52,7 @@ class Assembly:
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
         self._surroundings = Surroundings()
         self._kept = kept
+        self._streams = 0  # of the state that was loaded last
         self._inspector: _core.Loader | None = None
         self._engine: _core.Loader | None = self.make()
 
@@ -69,12 +71,36 @@ class Assembly:
         options = engine_options(given, shard)
         options["python_workers"] = self.workers.processes
         sampler, options["shuffle"] = engine_sampler(
-            given["sampler"], self.source, options["shuffle"]
+            sampler_given(given), self.source, options["shuffle"], self._batches(options, shard)
         )
         device = given.get("device")
         return _core.Loader(
             self.source.engine, *specs, steps.dropped, options, sampler, device, warn
         )
+
+    def _batches(self, options: Mapping[str, Any], shard: Shard) -> Batches:
+        size, together = options["batch_size"], options["global_batch_size"]
+        records = together or (size or 1) * shard.world_size  # the engine refuses all or nothing
+        return Batches(min(records, INT32), machines(shard), self._streams)
+
+    @contextlib.contextmanager
+    def streams_of(self, state: Mapping[str, int]) -> Iterator[None]:
+        """For loading a state: with as many streams as it has, where their number was left to the
+        loader. An error leaves everything as it was."""
+        engine, before = self.engine(), self._streams
+        self._streams = state.get("streams", 0)
+        made = self._streams if self._streams != engine.state().get("streams", 0) else 0
+        try:
+            if made:
+                self._engine = self.make()
+            yield
+        except BaseException:
+            if made and self._engine is not None and self._engine is not engine:
+                self._engine.close()
+            self._engine, self._streams = engine, before
+            raise
+        if self._engine is not engine:
+            engine.close()
 
     def capture_surroundings(self) -> None:
         """Python code on the engine's threads finds from now on what this thread has."""

@@ -222,7 +222,8 @@ class Loader(Outputs):
         self._end_run()
         assembly = self._assembly
         loaded = resume_state.state_from(state, assembly.engine().state())
-        self._loaded.load(loaded, assembly)
+        with assembly.streams_of(loaded):
+            self._loaded.load(loaded, assembly)
         assembly.given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
         assembly.forget_inspector()
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from headrace import _core
+from headrace import _core, sampling
 from headrace.arguments import (
     BAD_VALUE,
     INT32,
@@ -172,13 +172,32 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
 _TOGETHER = ("shuffle", "shuffle_window", "index", "error_budget")
 
 
+_WINDOWS = {"blocks": 32, "streams": 8}  # shuffle_window where none is given
+
+
+def _window(shuffle: str, window: Any) -> int:
+    return integer("shuffle_window", _WINDOWS[shuffle] if window is None else window, 1, INT32)
+
+
 def _order(shuffle: Any, window: Any) -> dict[str, Any]:
     if isinstance(shuffle, str) and shuffle == "blocks":
-        window = integer("shuffle_window", window, 1, INT32)
-        return {"shuffle": True, "shuffle_window": window}
+        return {"shuffle": True, "shuffle_window": _window(shuffle, window)}
+    if isinstance(shuffle, str) and shuffle == "streams":
+        return {"shuffle": False, "shuffle_window": 0}  # sampler_given() is about it
     if not isinstance(shuffle, bool):
-        raise BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
+        raise BAD_VALUE.error(
+            f"shuffle must be True, False, 'blocks' or 'streams' (got {shuffle!r})"
+        )
     return {"shuffle": shuffle, "shuffle_window": 0}
+
+
+def sampler_given(given: Mapping[str, Any]) -> Any:
+    """``sampler=``, or what ``shuffle="streams"`` is short for."""
+    if given["shuffle"] != "streams":
+        return given["sampler"]
+    if given["sampler"] is not None:
+        raise BAD_VALUE.error("shuffle='streams' and sampler= both decide the order")
+    return sampling.streams(window=_window("streams", given["shuffle_window"]))
 
 
 def _row_index(value: Any) -> dict[str, Any]:

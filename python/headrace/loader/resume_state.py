@@ -26,13 +26,17 @@ _BITS = ("seed", "fingerprint")  # 64 each, none of which counts anything
 
 def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
     """The numbers of these names, as integers that the engine can hold. ConfigError HR0162."""
-    expected = {"headrace", *names}
+    expected = {"headrace", "streams", *names}
+    if isinstance(given, Mapping):
+        given = {"streams": 0, **given}  # which only orders of streams have
     missing = sorted(expected - set(given)) if isinstance(given, Mapping) else sorted(expected)
     if missing:
         raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
     state = {name: _number(name, given[name]) for name in expected}
     if (version := state.pop("headrace")) != VERSION:
         raise _NOT_A_STATE.error(f"it has version {version}, this Headrace reads version {VERSION}")
+    if state["streams"] == 0:
+        del state["streams"]
     return state
 
 

@@ -39,6 +39,13 @@ def resolve_shard(shard: Any) -> Shard:
     return Shard(rank, world_size, "given")
 
 
+def machines(shard: Shard) -> int:
+    """That its ranks are on, as far as LOCAL_WORLD_SIZE says; else one for each rank."""
+    local = os.environ.get("LOCAL_WORLD_SIZE", "")
+    ranks = max(1, int(local)) if local.isdecimal() else 1
+    return -(-shard.world_size // ranks)
+
+
 def _detected_shard() -> Shard:
     torch = sys.modules.get("torch")  # a process that never imported torch has no process group
     distributed = getattr(torch, "distributed", None)

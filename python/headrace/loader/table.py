@@ -39,7 +39,7 @@ WIDER = {
     "memory_format": Wider("Any"),
     "pad_value": Wider("Mapping[str, float] | None"),
     "shuffle": Wider("bool | str"),
-    "shuffle_window": Wider("int", 32),
+    "shuffle_window": Wider("int | None", None),
     "memory_limit": Wider("int | str | None"),
     "cache": Wider("int | str | None"),
     "resident": Wider("bool | str", False),

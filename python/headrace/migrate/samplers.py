@@ -22,7 +22,7 @@ import numpy as np
 from headrace import _core
 from headrace.migrate.known_dataset import REFUSED
 from headrace.migrate.seeding import seeded
-from headrace.sampling import Records, Sampling, as_indices
+from headrace.sampling import Batches, Records, Sampling, as_indices
 
 # Attributes, also with an underscore, of what gives one rank's records.
 _WORLDS = ("num_replicas", "world_size", "num_processes")
@@ -102,8 +102,8 @@ class Asked(Sampling):
         alike = all(each == size for each in self.sizes[:-1]) and self.sizes[-1] <= size
         return size if alike else None
 
-    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        del shuffle
+    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
+        del shuffle, batches
         if self._engine is None:
             self._engine = self._made(len(source))
         return self._engine

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/streams.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/base/permutation.h"
+#include "headrace/base/random.h"
+#include "headrace/sampling/batch_layout.h"
+#include "headrace/sampling/sampler_record.h"
+#include "headrace/sampling/stream_cuts.h"
+
+namespace headrace {
+namespace {
+
+const uint64_t kDealKey = hash_name("streams"), kStreamKey = hash_name("stream blocks"),
+               kStreamWindowKey = hash_name("stream window");
+
+// A stream in an epoch.
+struct StreamOrder {
+  std::vector<uint32_t> blocks;  // in the order of the epoch
+  std::vector<int64_t> begins;   // of each window: its first record; and the stream's end
+};
+// shared: threads go on with what they began with while the next epoch's is made.
+using StreamPtr = std::shared_ptr<const StreamOrder>;
+using CutsPtr = std::shared_ptr<const StreamCuts>;
+
+class Streams final : public Sampler {
+ public:
+  Streams(std::span<const int64_t> block_ends, const StreamOptions& options)
+      : blocks_(block_ends),
+        count_(stream_count(options.count, blocks_.blocks(), options.global_batch)),
+        window_(options.window),
+        batch_(options.global_batch),
+        sticky_(options.sticky),
+        rows_(blocks_.records(), batch_, count_) {}
+
+  int64_t size() const override { return blocks_.records(); }
+  int64_t streams() const override { return count_; }
+  uint64_t fingerprint() const override {
+    uint64_t out = mix64(kDealKey, blocks_.fingerprint());
+    for (const int64_t part : {count_, window_, int64_t{sticky_}}) {
+      out = mix64(out, static_cast<uint64_t>(part));
+    }
+    return out;
+  }
+  std::string description() const override {
+    return "shuffled by streams (" + std::to_string(blocks_.blocks()) + " blocks, " +
+           std::to_string(count_) + (count_ == 1 ? " stream, " : " streams, ") +
+           std::to_string(window_) + " blocks in a window" +
+           (sticky_ ? ")" : ", dealt each epoch)");
+  }
+
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    int64_t out = 0;
+    indices(seed, epoch, position, {&out, 1});
+    return out;
+  }
+
+  // Neighbouring rows are of one stream.
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    int64_t stream = -1;
+    Drawn drawn;
+    for (int64_t& index : out) {
+      const StreamRows::Place place = rows_.at(begin++);
+      if (std::exchange(stream, place.stream) != place.stream) {
+        drawn = stream_of(seed, epoch, stream);
+      }
+      index = record_of(drawn, seed, epoch, place);
+    }
+  }
+
+  std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin, int64_t end,
+                                    const BatchLayout& layout) const override {
+    std::vector<RecordRange> out;
+    if (layout.global_batch() != batch_) return out;
+    for (int64_t batch = begin; batch < std::min(end, layout.batches()); ++batch) {
+      const int64_t first = batch * batch_, count = rows_.size_of(batch);
+      const BatchRange mine = layout.range(batch);
+      const int64_t last = std::min(mine.end - first, count) - 1;
+      if (mine.begin - first > last) continue;
+      for (int64_t stream = rows_.stream_of(mine.begin - first, count);
+           stream <= rows_.stream_of(last, count); ++stream) {
+        const Drawn drawn = stream_of(seed, epoch, stream);
+        add_windows(drawn, stream, rows_.drawn(stream, batch), rows_.drawn(stream, batch + 1), out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Drawn {
+    CutsPtr cuts;
+    StreamPtr order;
+  };
+  struct Epoch {
+    uint64_t seed = 0, epoch = 0;
+    CutsPtr cuts;
+    std::vector<StreamPtr> streams;  // those that were asked for
+  };
+
+  int64_t record_of(const Drawn& drawn, uint64_t seed, uint64_t epoch,
+                    const StreamRows::Place& place) const {
+    const std::vector<int64_t>& begins = drawn.order->begins;
+    const auto window = std::ranges::upper_bound(begins, place.record) - begins.begin() - 1;
+    const uint64_t key = key_of(seed, epoch, kStreamWindowKey, place.stream);
+    const int64_t begin = begins[size_t(window)];
+    const Permutation mixed(begins[size_t(window) + 1] - begin,
+                            mix64(key, static_cast<uint64_t>(window)));
+    int64_t record = mixed(place.record - begin);
+    for (size_t i = size_t(window * window_);; ++i) {
+      const int64_t block = drawn.order->blocks[i];
+      const int64_t size = drawn.cuts->size_of(place.stream, block);
+      if (record < size) return drawn.cuts->records(place.stream, block).begin + record;
+      record -= size;
+    }
+  }
+
+  // The blocks of windows that begin at the records [begin, end) of a stream.
+  void add_windows(const Drawn& drawn, int64_t stream, int64_t begin, int64_t end,
+                   std::vector<RecordRange>& out) const {
+    const std::vector<int64_t>& begins = drawn.order->begins;
+    auto window = std::ranges::lower_bound(begins, begin) - begins.begin();
+    for (; window + 1 < std::ssize(begins) && begins[size_t(window)] < end; ++window) {
+      const int64_t last =
+          std::min<int64_t>((window + 1) * window_, std::ssize(drawn.order->blocks));
+      for (int64_t i = window * window_; i < last; ++i) {
+        out.push_back(drawn.cuts->records(stream, drawn.order->blocks[size_t(i)]));
+      }
+    }
+  }
+
+  static uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t what, int64_t stream) {
+    return mix64(mix64(mix64(seed, epoch), what), static_cast<uint64_t>(stream));
+  }
+
+  Drawn stream_of(uint64_t seed, uint64_t epoch, int64_t stream) const EXCLUDES_LOCK(mutex_) {
+    MutexLock lock(mutex_);
+    Epoch& known = epoch_of(seed, epoch);
+    StreamPtr& order = known.streams[size_t(stream)];
+    if (!order) order = order_of(*known.cuts, seed, epoch, stream);
+    return {known.cuts, order};
+  }
+
+  Epoch& epoch_of(uint64_t seed, uint64_t epoch) const REQUIRES_LOCK(mutex_) {
+    for (Epoch& known : known_) {
+      if (known.cuts && known.seed == seed && known.epoch == epoch) return known;
+    }
+    const bool same = sticky_ && known_[0].cuts && known_[0].seed == seed;
+    const uint64_t key = mix64(mix64(seed, sticky_ ? 0 : epoch + 1), kDealKey);
+    CutsPtr cuts =
+        same ? known_[0].cuts : std::make_shared<StreamCuts>(blocks_, rows_, count_, key);
+    // At the turn of an epoch two are in use.
+    known_[1] = std::exchange(
+        known_[0], {seed, epoch, std::move(cuts), std::vector<StreamPtr>(size_t(count_))});
+    return known_[0];
+  }
+
+  StreamPtr order_of(const StreamCuts& cuts, uint64_t seed, uint64_t epoch, int64_t stream) const {
+    auto out = std::make_shared<StreamOrder>();
+    const int64_t blocks = cuts.blocks_of(stream);
+    const Permutation order(std::max<int64_t>(blocks, 1), key_of(seed, epoch, kStreamKey, stream));
+    int64_t end = 0;
+    for (int64_t i = 0; i < blocks; ++i) {
+      if (i % window_ == 0) out->begins.push_back(end);
+      const int64_t block = cuts.block(stream, order(i));
+      out->blocks.push_back(static_cast<uint32_t>(block));
+      end += cuts.size_of(stream, block);
+    }
+    out->begins.push_back(end);
+    return out;
+  }
+
+  const BlockTable blocks_;
+  const int64_t count_, window_, batch_;
+  const bool sticky_;
+  const StreamRows rows_;
+  mutable Mutex mutex_;
+  mutable Epoch known_[2] GUARDED_BY(mutex_);
+};
+
+const SamplerRecord kStreams{
+    .name = "streams",
+    .doc =
+        "Each record once, for data far away and many machines: ``shuffle=\"streams\"``, with its "
+        "parameters.\n\n"
+        "Blocks of neighbouring records (a few MiB each) are dealt to ``count`` streams, and every "
+        "stream gives the same rows of every global batch, out of ``window`` blocks at a time. "
+        "Ranks take whole streams where their number divides ``count``, so together they read each "
+        "block about once an epoch. The order does not depend on the number of ranks.",
+    .example = "hr.sampling.streams(count=128)",
+    .per_record = PerRecord::kNothing,
+    .given = {},
+    .params = {{.name = "count",
+                .type = ParamType::kInt,
+                .doc = "Streams; halved until there are no more than blocks, nor than records in a "
+                       "global batch. None: the smallest of 64, 128 and 256 that is at least twice "
+                       "the machines; the loader's state keeps it when a run goes on elsewhere.",
+                .minimum = 1,
+                .maximum = 65536},
+               {.name = "window",
+                .type = ParamType::kInt,
+                .doc = "Blocks of a stream whose records are mixed. More mixes better and holds "
+                       "more blocks in memory or on disk.",
+                .fallback = int64_t{8},
+                .minimum = 1,
+                .maximum = std::numeric_limits<int32_t>::max()},
+               {.name = "sticky",
+                .type = ParamType::kBool,
+                .doc = "A stream has the same blocks in every epoch, so that what a machine has "
+                       "kept of its data serves the next one. False deals them again in every "
+                       "epoch.",
+                .fallback = true}},
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      int64_t count = data.streams > 0 ? data.streams : streams_for(data.machines);
+      if (!arguments.is_none("count")) count = arguments.integer("count");
+      return shuffled_streams(data.block_ends, {.count = count,
+                                                .window = arguments.integer("window"),
+                                                .sticky = arguments.flag("sticky"),
+                                                .global_batch = data.global_batch});
+    }};
+const Register<SamplerRecord> registered_streams(kStreams);
+
+}  // namespace
+
+int64_t streams_for(int64_t machines) { return machines <= 32 ? 64 : machines <= 64 ? 128 : 256; }
+
+int64_t stream_count(int64_t count, int64_t blocks, int64_t global_batch) {
+  while (count > 1 && count > std::min(blocks, global_batch)) count /= 2;
+  return count;
+}
+
+SamplerPtr shuffled_streams(std::span<const int64_t> block_ends, const StreamOptions& options) {
+  return std::make_shared<Streams>(block_ends, options);
+}
+
+}  // namespace headrace
