@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import formats, jobs, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
-from headrace.compose import Compose
 from headrace.convert import convert
 from headrace.decode import decode, imread
 from headrace.delivery.prefetch import prefetch
@@ -38,6 +37,7 @@ from headrace.sources.combined import concat, join, kfold, mix
 from headrace.sources.simulated import simulated
 
 if TYPE_CHECKING:
+    from headrace.compose import Compose
     from headrace.migrate import from_dataloader
 
 __all__ = [
@@ -90,14 +90,17 @@ warn_of_unread()
 del warn_of_unread
 
 
-def __getattr__(name: str) -> Any:
-    """What takes a third of all modules comes when it is asked for."""
-    if name != "from_dataloader":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from headrace.migrate import from_dataloader
+_LATE = {"Compose": "headrace.compose", "from_dataloader": "headrace.migrate"}
 
-    globals()[name] = from_dataloader
-    return from_dataloader
+
+def __getattr__(name: str) -> Any:
+    """What brings many modules comes when it is asked for."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    globals()[name] = value = getattr(import_module(_LATE[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:
