@@ -5,6 +5,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/secrets.h"
 
 namespace headrace::python {
 namespace {
@@ -81,16 +82,17 @@ std::string bytes_from_str(nb::handle text) {
 }
 
 nb::object exception_from_error(const Error& error) {
+  const auto shown = [](std::string_view text) { return str_from_bytes(without_secrets(text)); };
   nb::dict where;
-  where["file"] = str_from_bytes(error.where.file);
+  where["file"] = shown(error.where.file);
   where["member"] = str_from_bytes(error.where.member);
   where["record"] = error.where.record;
   where["offset"] = error.where.offset;
   return nb::module_::import_("headrace.errors")
       .attr("from_engine")(kKindNames[static_cast<int>(error.code->kind)], error.code->id,
-                           str_from_bytes(error.message()), str_from_bytes(error.what), where,
-                           str_from_bytes(error.where.text()), str_from_bytes(error.note),
-                           str_from_bytes(error.hint));
+                           str_from_bytes(error.message()), shown(error.what), where,
+                           str_from_bytes(error.where.text()), shown(error.note),
+                           shown(error.hint));
 }
 
 void set_python_error(const Error& error) {

@@ -2,13 +2,15 @@
 #include "headrace/base/error.h"
 
 #include "headrace/base/registry.h"
+#include "headrace/base/secrets.h"
 
 namespace headrace {
 namespace {
 
 // Names come out of files, and must not move a terminal's cursor. What Python's function says may
 // have several lines.
-std::string shown(std::string_view text) {
+std::string shown(std::string_view given) {
+  const std::string text = without_secrets(given);
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
   for (const char c : text) {
@@ -31,7 +33,7 @@ ErrorCode::ErrorCode(std::string_view id, ErrorKind kind, std::string_view title
 }
 
 std::string Where::text() const {
-  std::string out = file;
+  std::string out = without_secrets(file);
   if (!member.empty()) out += (out.empty() ? "" : " member ") + member;
   if (record >= 0) out += (out.empty() ? "record " : ", record ") + std::to_string(record);
   if (offset >= 0) out += (out.empty() ? "byte " : ", byte ") + std::to_string(offset);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/secrets.h"
 
 namespace headrace {
 namespace {
@@ -29,6 +30,15 @@ TEST(ErrorCode, NoTwoHaveOneId) {
   const std::vector<const ErrorCode*> all = Registry<ErrorCode>::all();
   for (size_t i = 1; i < all.size(); ++i) EXPECT_NE(all[i - 1]->id, all[i]->id) << all[i]->title;
   EXPECT_GT(all.size(), 150u);
+}
+
+TEST(Error, NoMessageShowsPasswordsOrTokens) {
+  EXPECT_EQ(without_secrets("no \"https://me:word@host/a b?sig=x&y=1\" here, https://h/c?t=1 d"),
+            "no \"https://host/a b?...\" here, https://h/c?... d");
+  EXPECT_EQ(without_secrets("http://me:word@host/a?sig=x"), "http://host/a?...");
+  EXPECT_EQ(without_secrets("s3://bucket/a-??.tar"), "s3://bucket/a-??.tar");
+  const Error error{.what = "nothing at http://h/?k=v", .where = {.file = "http://h/?k=v"}};
+  EXPECT_EQ(error.message(), "nothing at http://h/?...\n  where: http://h/?...");
 }
 
 }  // namespace

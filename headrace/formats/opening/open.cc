@@ -41,6 +41,10 @@ const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or fo
     raise(kNothingThere, "nothing at \"" + path + "\"",
           "only a shell expands ~: give the whole path, or use os.path.expanduser");
   }
+  if (is_web_path(path)) {
+    raise(kNothingThere, "nothing at \"" + path + "\"",
+          "check the address; web servers have no listings, so a folder cannot be opened");
+  }
   std::string missing = normal_path(path);
   while (missing.size() > 1 && missing.ends_with('/')) missing.pop_back();
   std::string parent = parent_path(missing);

@@ -31,8 +31,8 @@ TEST(Open, APathWithNothingAtItSuggestsItsNeighbour) {
 }
 
 TEST(Open, AnAddressIsNoLocalPath) {
-  const Error error = error_of([] { open_source("s3://bucket/train"); });
-  EXPECT_NE(error.what.find("s3:// is no storage"), std::string::npos);
+  const Error error = error_of([] { open_source("ftp://host/train"); });
+  EXPECT_NE(error.what.find("ftp:// is no storage"), std::string::npos);
 }
 
 TEST(Open, OfAStorageNoLocalNeighbourIsSuggested) {
