@@ -48,6 +48,7 @@ void bind_interleaving(nb::module_& module);
 void bind_tools(nb::module_& module);
 void bind_gil_share(nb::module_& module);
 void bind_memory_volume(nb::module_& module);
+void bind_remote(nb::module_& module);
 
 // Memory of the engine (or of its own), as Python sees it; exported by DLPack and the buffer
 // protocol. Every export holds the lease.

@@ -25,7 +25,7 @@ PACKAGE = "headrace"
 LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
-    ("drawing",),
+    ("drawing", "remote"),
     ("arguments", "counters", "environment", "signatures", "absent"),
     ("sampling",),
     ("global_draws", "twisters"),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -23,5 +24,8 @@ Result<std::vector<FolderEntry>> folder_entries(const std::string& path,
 // The same, thrown.
 std::vector<FolderEntry> entries_in(const std::string& path,
                                     size_t most = std::numeric_limits<size_t>::max());
+
+// Bytes of a file, or of all files below a folder. Throws what looking and listing gives.
+uint64_t bytes_below(const std::string& path);
 
 }  // namespace headrace

@@ -22,8 +22,18 @@ std::pair<std::string_view, std::string_view> divided(std::string_view path) {
 }  // namespace
 
 std::string normal_path(std::string_view path) {
-  const auto [prefix, rest] = divided(path);
-  return std::string(prefix) + fs::path(rest).lexically_normal().string();
+  const auto [prefix, whole] = divided(path);
+  std::string_view rest = whole, query;
+  if (is_web_path(path)) {  // the server's affair, whatever "//" and ".." are in it
+    rest = whole.substr(0, whole.find('?'));
+    query = whole.substr(rest.size());
+  }
+  return std::string(prefix) + fs::path(rest).lexically_normal().string() + std::string(query);
+}
+
+bool is_web_path(std::string_view path) {
+  const std::string_view scheme = scheme_of(path);
+  return scheme == "https" || scheme == "http";
 }
 
 std::string absolute_path(std::string_view path) {

@@ -12,6 +12,8 @@ namespace headrace {
 std::string normal_path(std::string_view path);
 // The same, from the root on: a local path from the process's folder.
 std::string absolute_path(std::string_view path);
+// An address of a web server: it may have a query ("?..."), and nothing lists its folders.
+bool is_web_path(std::string_view path);
 bool is_relative_path(std::string_view path);
 // The part before the last "/": empty where there is none.
 std::string parent_path(std::string_view path);

@@ -32,6 +32,7 @@ TEST(Paths, OfFoldersWhoseNamesEndInAColonAreTheFileSystems) {
 TEST(Paths, KeepTheirStorage) {
   EXPECT_EQ(normal_path("memory://a/./b//c/../d"), "memory://a/b/d");
   EXPECT_EQ(absolute_path("memory://a/b"), "memory://a/b");
+  EXPECT_EQ(normal_path("https://h/a/../b?u=x//y/../z"), "https://h/b?u=x//y/../z");
   EXPECT_EQ(parent_path("memory://a/b"), "memory://a");
   EXPECT_EQ(parent_path("memory://a"), "");
   EXPECT_EQ(last_name("memory://a/b.tar"), "b.tar");

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace import formats, jobs, presets, sampling, transforms
+from headrace import formats, jobs, presets, remote, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.convert import convert
 from headrace.decode import decode, imread
@@ -75,6 +75,7 @@ __all__ = [
     "presets",
     "records",
     "region",
+    "remote",
     "resident",
     "sampling",
     "simulated",

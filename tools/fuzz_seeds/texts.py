@@ -59,4 +59,21 @@ def json_reader() -> Iterator[bytes]:
     yield b' "\xc3\xa9" '
 
 
-SEEDS = {"coco": coco, "json_reader": json_reader, "list_file": list_file, "manifest": manifest}
+def object_list() -> Iterator[bytes]:
+    yield (
+        b'<?xml version="1.0"?>\n<ListBucketResult xmlns="http://s3"><EncodingType>url</EncodingType>'
+        b"<IsTruncated>true</IsTruncated><Contents><Key>train/a%2Bb+c</Key><ETag>&quot;e&quot;</ETag>"
+        b"<Size>7</Size></Contents><CommonPrefixes><Prefix>train/d/</Prefix></CommonPrefixes>"
+        b"<NextContinuationToken>x&#47;&lt;</NextContinuationToken></ListBucketResult>"
+    )
+    yield b"<ListBucketResult><!-- none --><Contents/><Name a='b'>n</Name></ListBucketResult>"
+    yield b"<Error><Code>AccessDenied</Code></Error>"
+
+
+SEEDS = {
+    "object_list": object_list,
+    "coco": coco,
+    "json_reader": json_reader,
+    "list_file": list_file,
+    "manifest": manifest,
+}

@@ -329,9 +329,10 @@ ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanF
   if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return std::move(*kept);
   const int64_t began_ns = now_ns();
   ContainerIndex index = scan_all(files, scan, progress);
-  bool settled = index.records.size() >= kWorthKeeping;
+  bool settled = files.answers_later() || index.records.size() >= kWorthKeeping;
   for (size_t i = 0; i < files.size() && settled; ++i) {
-    settled = !changed_just_now(files.identity(i).modified_ns, began_ns);
+    const FileIdentity& file = files.identity(i);  // an inode of 0: its size is all that is known
+    settled = file.inode != 0 && !changed_just_now(file.modified_ns, began_ns);
   }
   if (!settled) return index;
   const std::vector<uint8_t> front = front_of_index(index, kind, files);

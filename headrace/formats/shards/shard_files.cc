@@ -14,6 +14,7 @@
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -131,7 +132,7 @@ std::vector<std::string> files_in(const std::string& folder,
 }
 
 bool has_wildcard(std::string_view path) {
-  return path.find_first_of("*?[") != std::string_view::npos;
+  return !is_web_path(path) && path.find_first_of("*?[") != std::string_view::npos;
 }
 
 std::vector<std::string> files_of_wildcards(const std::string& pattern) {
@@ -190,7 +191,8 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
 }  // namespace
 
 bool is_shard_pattern(std::string_view path) {
-  return path.find_first_of("*?[{\n") != std::string_view::npos && !is_there(std::string(path));
+  const char* const signs = is_web_path(path) ? "{\n" : "*?[{\n";
+  return path.find_first_of(signs) != std::string_view::npos && !is_there(std::string(path));
 }
 
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes) {

@@ -154,6 +154,10 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
 
 def bytes_on_disk(path: str) -> int:
     """Bytes of a file, of all files below a folder, or of those that a pattern means."""
+    if "://" in path:
+        from headrace import _core
+
+        return sum(_core.bytes_below(file) for file in _core.shard_files(path))
     if not os.path.exists(path):
         from headrace import _core
 

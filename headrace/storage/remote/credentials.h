@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What signs requests: keys of the environment, else of a provider (Python's, which knows profiles,
+// roles and instance metadata). Kept until shortly before they expire. Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/remote/sigv4.h"
+
+namespace headrace {
+
+struct ProvidedKeys {
+  SigningKeys keys;
+  double expires = 0;  // seconds since 1970; 0: they do not
+};
+
+// Asked when the environment names no keys; empty where it has none. It may wait, is called from
+// any thread, by one at a time, and may throw.
+using KeyProvider = std::function<std::optional<ProvidedKeys>()>;
+void set_key_provider(KeyProvider provider);
+
+class Credentials {
+ public:
+  // As they are known: never waits. Empty: requests are not signed.
+  std::optional<SigningKeys> known() const EXCLUDES_LOCK(mutex_);
+  // Asks the environment where `looks` or nothing was asked yet, and the provider where that has no
+  // keys, or they expire within five minutes. Throws what the provider throws.
+  void prepare(bool looks) EXCLUDES_LOCK(mutex_);
+  // After a refusal: asks again. Whether there are other keys now.
+  bool renew(const std::optional<SigningKeys>& refused) EXCLUDES_LOCK(mutex_);
+
+ private:
+  void ask_provider() EXCLUDES_LOCK(mutex_);
+
+  mutable Mutex mutex_;
+  std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
+  std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);
+  bool asked_environment_ GUARDED_BY(mutex_) = false, asked_provider_ GUARDED_BY(mutex_) = false,
+                          asking_ GUARDED_BY(mutex_) = false;
+  Condition changed_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/http_response.h"
+
+#include <charconv>
+
+#include "headrace/base/text.h"
+
+namespace headrace {
+namespace {
+
+std::optional<uint64_t> number_in(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+void take_range(std::string_view value, HttpResponse& out) {
+  if (!lower_case(value.substr(0, 6)).starts_with("bytes ")) return;
+  value = trimmed(value.substr(6));
+  const size_t slash = value.find('/');
+  if (slash == std::string_view::npos) return;
+  const std::string_view span = value.substr(0, slash), total = value.substr(slash + 1);
+  out.range_total = number_in(total);
+  if (!out.range_total && total != "*") return;
+  if (span != "*") {
+    const size_t dash = span.find('-');
+    if (dash == std::string_view::npos) return;
+    out.range_first = number_in(span.substr(0, dash));
+    out.range_last = number_in(span.substr(dash + 1));
+    if (!out.range_first || !out.range_last || *out.range_last < *out.range_first ||
+        *out.range_last == UINT64_MAX) {
+      return;
+    }
+  }
+  out.has_range = true;
+}
+
+Judgement wrong(std::string why) { return {.verdict = Verdict::kWrong, .why = std::move(why)}; }
+
+std::string range_text(const HttpResponse& response) {
+  if (!response.range_first) return "none";
+  return std::to_string(*response.range_first) + "-" + std::to_string(*response.range_last);
+}
+
+// A body that says which bytes it has, whatever the status (some servers answer 200).
+Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
+  if (!response.range_first) return wrong("a body without a range");
+  const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
+  const std::optional<uint64_t> total = response.range_total;
+  if (total && *response.range_last >= *total) {
+    return wrong("a range beyond the end: bytes " + range_text(response) + " of " +
+                 std::to_string(*total));
+  }
+  // It may be shorter than asked for only where the object ends.
+  const bool is_all =
+      wanted.bytes == WantedRange::kToTheEnd
+          ? total && first + body == *total
+          : body == wanted.bytes || (body < wanted.bytes && total && first + body == *total);
+  if (first != wanted.first || !is_all) {
+    return wrong("bytes " + range_text(response) + " for \"" + wanted.header() + "\"");
+  }
+  if (response.length && *response.length != body) {
+    return wrong("a length of " + std::to_string(*response.length) + " for bytes " +
+                 range_text(response));
+  }
+  return {.verdict = Verdict::kTake, .total = total, .body = body, .first = first};
+}
+
+Judgement judge_body(const HttpResponse& response, const WantedRange& wanted) {
+  const std::string coding = lower_case(response.encoding);
+  if (!coding.empty() && coding != "identity") {
+    return wrong("a body in the coding \"" + coding + "\", which nobody asked for");
+  }
+  if (response.has_range) return judge_range(response, wanted);
+  if (response.status == 206) return wrong("206 without a Content-Range that can be read");
+  // The whole object.
+  const std::optional<uint64_t> total = response.length;
+  const bool fits = wanted.first == 0 &&
+                    (wanted.bytes == WantedRange::kToTheEnd || (total && *total <= wanted.bytes));
+  return {.verdict = fits ? Verdict::kTake : Verdict::kNoRange, .total = total, .body = total};
+}
+
+}  // namespace
+
+void HttpResponse::take_line(std::string_view line) {
+  line = trimmed(line);
+  if (line.starts_with("HTTP/")) {
+    *this = HttpResponse();
+    const size_t blank = line.find(' ');
+    if (blank != std::string_view::npos) {
+      status = static_cast<int>(number_in(line.substr(blank + 1, 3)).value_or(0));
+    }
+    return;
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  const std::string name = lower_case(line.substr(0, colon));
+  const std::string_view value = trimmed(line.substr(colon + 1));
+  if (name == "content-range") {
+    take_range(value, *this);
+  } else if (name == "content-length") {
+    length = number_in(value);
+  } else if (name == "etag") {
+    etag = value;
+  } else if (name == "last-modified") {
+    modified = value;
+  } else if (name == "content-encoding") {
+    encoding = value;
+  } else if (name == "location") {
+    location = value;
+  } else if (name == "retry-after") {
+    if (const auto seconds = number_in(value)) retry_after = static_cast<double>(*seconds);
+  } else if (name == "x-amz-bucket-region") {
+    region = value;
+  }
+}
+
+std::string HttpResponse::version() const {
+  std::string_view core = etag;
+  if (core.starts_with("W/")) core.remove_prefix(2);
+  if (core.size() >= 2 && core.front() == '"' && core.back() == '"') {
+    core = core.substr(1, core.size() - 2);
+  }
+  return core.empty() ? modified : std::string(core);
+}
+
+std::string WantedRange::header() const {
+  if (is_whole()) return {};
+  return "Range: bytes=" + std::to_string(first) + "-" +
+         (bytes == kToTheEnd ? "" : std::to_string(first + bytes - 1));
+}
+
+Judgement judge(const HttpResponse& response, const WantedRange& wanted) {
+  const auto only = [](Verdict verdict) { return Judgement{.verdict = verdict}; };
+  switch (response.status) {
+    case 200:
+    case 206:
+      return judge_body(response, wanted);
+    case 301:
+    case 302:
+    case 303:
+    case 307:
+    case 308:
+      return only(response.location.empty() ? Verdict::kRenew : Verdict::kRedirect);
+    case 400:
+    case 401:
+    case 403:
+      return only(Verdict::kRenew);
+    case 404:
+    case 410:
+      return only(Verdict::kNothing);
+    case 412:
+      return only(Verdict::kChanged);
+    case 416:
+      return {.verdict = Verdict::kChanged, .total = response.range_total};
+    case 408:
+      return only(Verdict::kAgain);
+    case 429:
+    case 503:
+      return only(Verdict::kThrottled);
+    default:
+      return only(response.status >= 500 ? Verdict::kAgain : Verdict::kRefused);
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the headers of a response say, and whether its body is what was asked for. A server may say
+// anything: lengths are compared, never trusted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+struct HttpResponse {
+  int status = 0;
+  // Content-Range: "bytes 0-99/1000", "bytes */1000", "bytes 0-99/*".
+  std::optional<uint64_t> range_first, range_last, range_total;
+  bool has_range = false;  // the header was there and could be read
+  std::optional<uint64_t> length;
+  std::string etag, modified, encoding, location, region;
+  std::optional<double> retry_after;  // seconds
+
+  // A line of the head, with or without its line end. A status line begins a new response: what an
+  // interim one (100, 103) or a proxy's CONNECT said is dropped.
+  void take_line(std::string_view line);
+  // What tells this version of an object from another: its ETag without quotes and "W/", else when
+  // it was changed last; empty where the server says neither.
+  std::string version() const;
+};
+
+// The bytes [first, first + bytes) of an object, or all from `first` on.
+struct WantedRange {
+  static constexpr uint64_t kToTheEnd = UINT64_MAX;
+  uint64_t first = 0, bytes = kToTheEnd;
+  bool is_whole() const { return first == 0 && bytes == kToTheEnd; }
+  std::string header() const;  // "Range: bytes=0-99"; empty for a whole object
+};
+
+// What to do with a response, once its head is complete.
+enum class Verdict : uint8_t {
+  kTake,       // its body is what was asked for, from `begin` on
+  kRedirect,   // 301, 302, 303, 307, 308 with a Location
+  kAgain,      // 408, 429, 5xx
+  kThrottled,  // the same, and the server asks for fewer requests (429, 503)
+  kRenew,      // refused, perhaps for credentials that have expired
+  kNothing,    // 404, 410
+  kChanged,    // 412, or 416: the object is another, or shorter
+  kRefused,    // any other status
+  kNoRange,    // the whole object came for a part of it
+  kWrong,      // the status and the headers contradict what was asked for
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kWrong;
+  std::optional<uint64_t> total = {};  // bytes of the object
+  std::optional<uint64_t> body = {};   // bytes of this body, where known
+  uint64_t first = 0;                  // where the body begins in the object
+  std::string why = {};                // of kWrong
+};
+Judgement judge(const HttpResponse& response, const WantedRange& wanted);
+
+}  // namespace headrace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process was told of remote objects: for some seconds what there is and how a file begins,
+// since many formats ask before one of them opens it, and for good the ETags that reads compare.
+// Any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/remote/cloud.h"
+#include "headrace/storage/remote/remote_options.h"
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+// Of a version's name (its ETag, or when it was changed; empty: an inode of 0) and the size.
+FileIdentity identity_of_version(std::string_view version, uint64_t size);
+
+class KnownObjects {
+ public:
+  static constexpr double kSeconds = 10;
+
+  struct Look {
+    PathStatus status = {};
+    std::string etag = {};
+    std::shared_ptr<const std::string> head = {};  // shared: with readers; how the file begins
+  };
+  // `path` without a "/" at its end.
+  std::optional<Look> look(const std::string& path) const EXCLUDES_LOCK(mutex_);
+  void saw(const std::string& path, Look look) EXCLUDES_LOCK(mutex_);
+  // How it begins, of this version.
+  void saw_head(const std::string& path, const FileIdentity& identity,
+                std::shared_ptr<const std::string> head) EXCLUDES_LOCK(mutex_);
+  using Entries = std::vector<RemoteEntry>;
+  std::shared_ptr<const Entries> listing(const std::string& folder) const EXCLUDES_LOCK(mutex_);
+  void saw_listing(const std::string& folder, std::shared_ptr<const Entries> entries)
+      EXCLUDES_LOCK(mutex_);
+  // The ETag of a version, for If-Match; empty where it is not known.
+  std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
+  // It is not as it was.
+  void forget(const std::string& path) EXCLUDES_LOCK(mutex_);
+
+ private:
+  struct Listing {
+    double time;
+    std::shared_ptr<const Entries> entries;                // shared: with who goes through them
+    std::unordered_map<std::string_view, size_t> by_name;  // into `entries`
+  };
+  struct Seen {
+    double time;
+    Look look;
+  };
+  static constexpr size_t kMostLooks = 4096, kMostEtags = size_t{1} << 22;
+
+  void drop_old(double time) REQUIRES_LOCK(mutex_);
+  // With other options (an endpoint, headers) it may be another object.
+  void drop_if_configured() const REQUIRES_LOCK(mutex_);
+
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const RemoteOptions> options_
+      GUARDED_BY(mutex_);  // shared: the process's
+  mutable std::map<std::string, Seen> looks_ GUARDED_BY(mutex_);
+  mutable std::map<std::string, Listing> listings_ GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::string> etags_ GUARDED_BY(mutex_);  // by identity.inode
+};
+
+}  // namespace headrace

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a web server of one object on the loopback interface, with a thread for each
+// connection. Its bytes follow from their places, so that every one can be checked.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace headrace {
+
+inline uint8_t byte_at(uint64_t place) { return static_cast<uint8_t>(place * 131 + place / 251); }
+
+// What becomes of one request.
+struct LoopbackFault {
+  int status = 206;
+  size_t cut = SIZE_MAX;     // bytes of the body, then the connection is closed
+  bool hangs = false;        // no answer for as long as the server runs
+  std::string headers = {};  // further ones
+};
+
+class LoopbackServer {
+ public:
+  explicit LoopbackServer(uint64_t bytes, std::function<LoopbackFault(int)> fault = {})
+      : bytes_(bytes), fault_(std::move(fault)) {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    (void)bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
+    (void)listen(listener_, 512);
+    (void)getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    accepting_ = std::thread([this] { accept_all(); });
+  }
+
+  ~LoopbackServer() {
+    over_ = true;
+    (void)shutdown(listener_, SHUT_RDWR);
+    accepting_.join();
+    close(listener_);
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const int connection : connections_) (void)shutdown(connection, SHUT_RDWR);
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  LoopbackServer(const LoopbackServer&) = delete;
+  LoopbackServer& operator=(const LoopbackServer&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/object"; }
+  int requests() const { return requests_; }
+
+ private:
+  void accept_all() {
+    for (;;) {
+      const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (connection < 0) return;
+      const std::scoped_lock lock(mutex_);
+      connections_.push_back(connection);
+      threads_.emplace_back([this, connection] { serve(connection); });
+    }
+  }
+
+  void serve(int connection) {
+    std::string head;
+    char block[4096];
+    for (;;) {
+      const size_t end = head.find("\r\n\r\n");
+      if (end != std::string::npos) {
+        if (!answer(connection, head.substr(0, end))) break;
+        head.erase(0, end + 4);
+        continue;
+      }
+      const ssize_t got = recv(connection, block, sizeof block, 0);
+      if (got <= 0) break;
+      head.append(block, static_cast<size_t>(got));
+    }
+    (void)shutdown(connection, SHUT_RDWR);
+    const std::scoped_lock lock(mutex_);
+    std::erase(connections_, connection);
+    close(connection);
+  }
+
+  bool answer(int connection, const std::string& head) {
+    const LoopbackFault fault = fault_ ? fault_(requests_++) : LoopbackFault{};
+    if (!fault_) ++requests_;
+    while (fault.hangs && !over_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (fault.hangs) return false;
+    uint64_t first = 0, last = bytes_ - 1;
+    if (const size_t range = head.find("Range: bytes="); range != std::string::npos) {
+      char* dash = nullptr;
+      first = std::strtoull(head.c_str() + range + 13, &dash, 10);
+      if (dash[1] >= '0' && dash[1] <= '9') last = std::strtoull(dash + 1, nullptr, 10);
+      last = std::min(last, bytes_ - 1);
+    }
+    std::string body;
+    if (fault.status < 300) {
+      body.resize(last - first + 1);
+      for (char& c : body) c = static_cast<char>(byte_at(first++));
+      first -= body.size();
+    }
+    std::string out = "HTTP/1.1 " + std::to_string(fault.status) + " Said\r\nETag: \"one\"\r\n" +
+                      "Content-Length: " + std::to_string(body.size()) + "\r\n" + fault.headers;
+    if (fault.status == 206) {
+      out += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
+             std::to_string(bytes_) + "\r\n";
+    }
+    out += "\r\n" + body.substr(0, fault.cut);
+    for (size_t sent = 0; sent < out.size();) {
+      const ssize_t count = send(connection, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+      if (count <= 0) return false;
+      sent += static_cast<size_t>(count);
+    }
+    return fault.cut >= body.size();
+  }
+
+  const uint64_t bytes_;
+  const std::function<LoopbackFault(int)> fault_;
+  int listener_ = -1, port_ = 0;
+  std::atomic<int> requests_{0};
+  std::atomic<bool> over_{false};
+  std::mutex mutex_;
+  std::vector<int> connections_;
+  std::vector<std::thread> threads_;
+  std::thread accepting_;
+};
+
+}  // namespace headrace

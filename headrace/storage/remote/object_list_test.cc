@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/object_list.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "headrace/storage/remote/xml_reader.h"
+
+namespace headrace {
+namespace {
+
+std::string listing(const std::string& inside) {
+  return "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/\">" +
+         inside + "</ListBucketResult>";
+}
+
+std::string object(const std::string& key) {
+  return "<Contents><Key>" + key + "</Key><ETag>&quot;e&quot;</ETag><Size>7</Size></Contents>";
+}
+
+std::string error_of(const std::string& body) {
+  const auto page = list_page_of_xml(body, "t/");
+  return page ? "" : page.error().what;
+}
+
+TEST(ObjectList, HasFilesFoldersAndWhereItGoesOn) {
+  const auto page = list_page_of_xml(
+      listing("<Name>bucket</Name><IsTruncated>true</IsTruncated>"
+              "<NextContinuationToken>a/&lt;b&gt;==</NextContinuationToken>"
+              "<Contents><Key>t/</Key><Size>0</Size></Contents>" +
+              object("t/a&amp;b.jpg") + "<CommonPrefixes><Prefix>t/sub/</Prefix></CommonPrefixes>"),
+      "t/");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, "a/<b>==");
+  ASSERT_EQ(page->entries.size(), 2U);
+  EXPECT_EQ(page->entries[0].name, "a&b.jpg");
+  EXPECT_EQ(page->entries[0].size, 7U);
+  EXPECT_EQ(page->entries[0].etag, "\"e\"");
+  EXPECT_EQ(page->entries[1].name, "sub");
+  EXPECT_TRUE(page->entries[1].is_folder);
+}
+
+TEST(ObjectList, EscapedKeysAreTakenForWhatTheyAre) {
+  const std::string escaped = object("t/a+b%2Bc%0Ad%3F");
+  const auto page = list_page_of_xml(listing(escaped + "<EncodingType>url</EncodingType>"), "t/");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->entries.at(0).name, "a b+c\nd?");
+  EXPECT_EQ(list_page_of_xml(listing(escaped), "t/")->entries.at(0).name, "a+b%2Bc%0Ad%3F");
+}
+
+TEST(ObjectList, NamesThatLeadElsewhereAreLeftOut) {
+  std::string inside = "<EncodingType>url</EncodingType>";
+  for (const char* key : {"t/", "t/.", "t/..", "t/a%2Fb", "t/a%00b", "t//"}) inside += object(key);
+  const auto page = list_page_of_xml(listing(inside + object("t/...")), "t/");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->entries.size(), 1U);
+  EXPECT_EQ(page->entries[0].name, "...");
+}
+
+TEST(ObjectList, APartOfAListingIsNeverAllOfIt) {
+  const std::string whole = listing(object("t/a") + object("t/b"));
+  for (size_t cut = 0; cut < whole.size(); ++cut) {
+    EXPECT_FALSE(list_page_of_xml(whole.substr(0, cut), "t/")) << cut;
+  }
+  EXPECT_NE(error_of(listing("<IsTruncated>true</IsTruncated>")), "");
+  EXPECT_NE(error_of(listing(object("other/a"))), "");
+  EXPECT_NE(error_of("<html><body>Sign in</body></html>"), "");
+  EXPECT_NE(error_of("<!DOCTYPE x [<!ENTITY a \"b\">]>" + whole), "");
+  EXPECT_NE(error_of(listing("<Contents><Key>t/a</Key><Size>-1</Size></Contents>")), "");
+}
+
+TEST(XmlReader, EntitiesAreTheFiveAndNumbers) {
+  EXPECT_EQ(text_of_xml("&lt;&#65;&#x20ac;&amp;"), "<A\xe2\x82\xac&");
+  for (const char* bad : {"&", "&x;", "&#0;", "&#x110000;", "&#;", "&lt"}) {
+    EXPECT_FALSE(text_of_xml(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/pace.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace {
+namespace {
+
+TEST(Pace, PausesGrowAndScatterUpToTheLongest) {
+  Backoff slow(0.1, 15), quick(0.1, 15);
+  double last = 0;
+  for (int i = 0; i < 20; ++i) last = slow.next(0.999, {});
+  EXPECT_EQ(last, 15);
+  EXPECT_EQ(quick.next(0, {}), 0.1);
+  EXPECT_EQ(quick.next(0.5, 7.0), 7.0);  // as the server asks
+}
+
+TEST(Pace, AThrottledServerGetsHalfAsManyRequestsAndSlowlyMore) {
+  RequestLimit limit(64);
+  EXPECT_EQ(limit.now(), 64);
+  for (int i = 0; i < 30; ++i) limit.throttled(100.0);  // answers to what was sent together
+  EXPECT_EQ(limit.now(), 32);
+  limit.throttled(101.5);
+  EXPECT_EQ(limit.now(), 16);
+  EXPECT_TRUE(limit.is_throttled(110));
+  EXPECT_FALSE(limit.is_throttled(140));
+  for (double time = 102; time < 106; time += 0.1) limit.all_in_use(time);
+  EXPECT_GE(limit.now(), 19);
+  EXPECT_LE(limit.now(), 20);
+  for (double time = 106; time < 300; time += 0.5) limit.all_in_use(time);
+  EXPECT_EQ(limit.now(), 64);
+}
+
+TEST(Pace, SlowRequestsAreSentTwiceWithinABudget) {
+  Hedges hedges(0.05);
+  EXPECT_FALSE(hedges.after(1000));
+  for (int i = 0; i < 64; ++i) hedges.took(1000, 0.1);
+  ASSERT_TRUE(hedges.after(1000));
+  EXPECT_NEAR(*hedges.after(1000), 0.3, 1e-6);  // three times the median
+  EXPECT_FALSE(hedges.after(100'000'000));      // nothing is known of such
+  for (int i = 0; i < 64; ++i) hedges.took(1000, i % 20 == 0 ? 2.0 : 0.1);
+  EXPECT_NEAR(*hedges.after(1000), 2.0, 1e-6);  // 99 % of them
+  EXPECT_TRUE(hedges.take());
+  EXPECT_FALSE(hedges.take());
+  for (int i = 0; i < 51; ++i) hedges.begun();
+  EXPECT_TRUE(hedges.take());
+  EXPECT_FALSE(hedges.take());
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/range_client.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "headrace/base/clock.h"
+#include "headrace/base/mutex.h"
+#include "headrace/storage/remote/pace.h"
+#include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/remote/transfer.h"
+#include "headrace/storage/remote/url.h"
+#include "headrace/storage/storage_errors.h"
+
+namespace headrace {
+namespace {
+
+using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by what waits for it
+
+constexpr double kTick = 0.02;  // between looks for what stalls or is slow
+constexpr int kMostRedirects = 5, kMostIdle = 512;
+
+// The requests to one server or bucket.
+struct Server {
+  explicit Server(const RemoteOptions& options)
+      : limit(options.connections), hedges(options.hedge_seconds) {}
+  std::deque<Job> waiting;
+  int under_way = 0;
+  RequestLimit limit;
+  Hedges hedges;
+};
+
+FetchResult failure(Error error) {
+  FetchResult out;
+  out.result = std::move(error);
+  return out;
+}
+
+std::string seconds_text(double seconds) {
+  std::string out = std::to_string(seconds);
+  out.resize(out.find('.') + 2);
+  return out + " s";
+}
+
+bool same_server(const Url& a, const Url& b) { return a.scheme == b.scheme && a.host == b.host; }
+
+}  // namespace
+
+struct RangeClient::Loop {
+  Loop();
+  ~Loop();
+
+  void submit(Fetch fetch) EXCLUDES_LOCK(mutex);
+  void stop() EXCLUDES_LOCK(mutex);
+
+  // What other threads hand over.
+  struct Arrival {
+    Job job;
+    bool renewed = false;                // after `refused`: try again
+    std::optional<FetchResult> refused;  // where it is not new
+  };
+  void put(Arrival arrival) EXCLUDES_LOCK(mutex);
+  void wake() const;
+
+  // All below belongs to the thread.
+  void run();
+  void take_arrivals() EXCLUDES_LOCK(mutex);
+  void begin_waiting();
+  void begin(const Job& job, Server& server);
+  void wait_and_act();
+  void collect();
+  void finish(Transfer& transfer, int code);
+  void release(Transfer& transfer);
+  void again(const Job& job, const std::string& why, std::optional<double> asked);
+  void redirect(const Job& job, const HttpRequest& from, const HttpResponse& response);
+  void renew(const Job& job, FetchResult refused, const HttpResponse& response, std::string code);
+  void whole(const Job& job, Transfer& transfer);
+  void answer(const Job& job, FetchResult result);
+  void look_for_slow_ones();
+  void end_all();
+  Server& server_of(const FetchJob& job);
+  static int on_socket(Curl::Handle*, int socket, int what, void* loop, void* known);
+  static int on_timer(Curl::Multi*, long milliseconds, void* loop);
+
+  const Curl* curl = nullptr;
+  std::optional<Error> missing;  // libcurl
+  int epoll = -1, event = -1;
+
+  Mutex mutex;
+  std::vector<Arrival> inbox GUARDED_BY(mutex);
+  std::thread thread GUARDED_BY(mutex);
+  bool stopping GUARDED_BY(mutex) = false;
+
+  Curl::Multi* multi = nullptr;
+  std::map<std::string, Server, std::less<>> servers;
+  std::vector<std::unique_ptr<Transfer>> idle;
+  std::map<Transfer*, std::unique_ptr<Transfer>> active;
+  std::multimap<double, Job> pauses;
+  std::optional<double> curl_due;
+  double next_tick = 0;
+  bool over = false;
+  std::minstd_rand random{std::random_device{}()};
+};
+
+RangeClient::Loop::Loop() {
+  Result<const Curl*> opened = Curl::opened();
+  if (!opened) {
+    missing = std::move(opened.error());
+    return;
+  }
+  curl = *opened;
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event wanted{.events = EPOLLIN, .data = {.fd = event}};
+  if (epoll < 0 || event < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, event, &wanted) != 0) {
+    missing = storage_error(errno, "read", "");
+  }
+}
+
+RangeClient::Loop::~Loop() {
+  stop();
+  if (event >= 0) close(event);
+  if (epoll >= 0) close(epoll);
+}
+
+void RangeClient::Loop::stop() {
+  std::thread running;
+  {
+    MutexLock lock(mutex);
+    stopping = true;
+    running.swap(thread);
+    if (running.joinable()) wake();
+  }
+  if (running.joinable()) running.join();
+}
+
+void RangeClient::Loop::wake() const {
+  const uint64_t one = 1;
+  (void)!write(event, &one, sizeof one);
+}
+
+void RangeClient::Loop::submit(Fetch fetch) {
+  auto job = std::make_shared<FetchJob>(std::move(fetch), remote_options());
+  if (missing) return job->fetch.done(failure(*missing));
+  put({.job = std::move(job), .refused = {}});
+}
+
+void RangeClient::Loop::put(Arrival arrival) {
+  {
+    MutexLock lock(mutex);
+    if (!stopping) {
+      if (!thread.joinable()) thread = std::thread([this] { run(); });
+      inbox.push_back(std::move(arrival));
+      if (inbox.size() == 1) wake();
+      return;
+    }
+  }
+  arrival.job->fetch.done(failure(request_error(arrival.job->fetch.path, "the process ends")));
+}
+
+Server& RangeClient::Loop::server_of(const FetchJob& job) {
+  return servers.try_emplace(job.fetch.server, *job.options).first->second;
+}
+
+void RangeClient::Loop::run() {
+  pthread_setname_np(pthread_self(), "hr-remote");
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for threads that can act on them
+  multi = curl->multi_init();
+  (void)curl->multi_setopt(multi, Curl::kSocketFunction, &Loop::on_socket);
+  (void)curl->multi_setopt(multi, Curl::kSocketData, static_cast<void*>(this));
+  (void)curl->multi_setopt(multi, Curl::kTimerFunction, &Loop::on_timer);
+  (void)curl->multi_setopt(multi, Curl::kTimerData, static_cast<void*>(this));
+  (void)curl->multi_setopt(multi, Curl::kPipelining, 0L);
+  (void)curl->multi_setopt(multi, Curl::kMaxConnects, static_cast<long>(kMostIdle));
+  while (!over) {
+    take_arrivals();
+    begin_waiting();  // right after others were collected: no round of waiting between
+    wait_and_act();
+    collect();
+    look_for_slow_ones();
+  }
+  end_all();
+  (void)curl->multi_cleanup(multi);
+}
+
+void RangeClient::Loop::take_arrivals() {
+  std::vector<Arrival> arrived;
+  {
+    MutexLock lock(mutex);
+    arrived.swap(inbox);
+    over = stopping;
+  }
+  for (Arrival& arrival : arrived) {
+    if (!arrival.refused) {
+      server_of(*arrival.job).waiting.push_back(std::move(arrival.job));
+    } else if (arrival.renewed) {
+      server_of(*arrival.job).waiting.push_front(std::move(arrival.job));
+    } else {
+      answer(arrival.job, std::move(*arrival.refused));
+    }
+  }
+  const double time = now();
+  while (!pauses.empty() && pauses.begin()->first <= time) {
+    Job job = std::move(pauses.begin()->second);
+    pauses.erase(pauses.begin());
+    server_of(*job).waiting.push_front(std::move(job));
+  }
+}
+
+void RangeClient::Loop::begin_waiting() {
+  for (auto& [name, server] : servers) {
+    while (!server.waiting.empty()) {
+      if (server.under_way >= server.limit.now()) {
+        server.limit.all_in_use(now());
+        break;
+      }
+      const Job job = std::move(server.waiting.front());
+      server.waiting.pop_front();
+      begin(job, server);
+    }
+  }
+}
+
+void RangeClient::Loop::begin(const Job& job, Server& server) {
+  Result<HttpRequest> request = job->moved ? Result(*job->moved) : job->fetch.request();
+  if (!request) {
+    if (!job->transfers.empty()) return;  // the other one of a hedged request goes on
+    return answer(job, failure(std::move(request.error())));
+  }
+  const double time = now();
+  if (job->tries++ == 0) job->begun = time;
+  server.hedges.begun();
+  std::unique_ptr<Transfer> transfer;
+  if (!idle.empty()) {
+    transfer = std::move(idle.back());
+    idle.pop_back();
+  } else {
+    transfer = std::make_unique<Transfer>(*curl, curl->easy_init());
+  }
+  transfer->begin(job, std::move(*request), time);
+  ++server.under_way;
+  job->transfers.push_back(transfer.get());
+  (void)curl->multi_add_handle(multi, transfer->handle());
+  active.emplace(transfer.get(), std::move(transfer));
+}
+
+int RangeClient::Loop::on_socket(Curl::Handle*, int socket, int what, void* loop, void* known) {
+  auto& self = *static_cast<Loop*>(loop);
+  if (what == Curl::kPollRemove) {
+    (void)epoll_ctl(self.epoll, EPOLL_CTL_DEL, socket, nullptr);
+    return 0;
+  }
+  epoll_event wanted{.events = 0, .data = {.fd = socket}};
+  if (what & Curl::kPollIn) wanted.events |= EPOLLIN;
+  if (what & Curl::kPollOut) wanted.events |= EPOLLOUT;
+  (void)epoll_ctl(self.epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &wanted);
+  if (!known) (void)self.curl->multi_assign(self.multi, socket, &self);
+  return 0;
+}
+
+int RangeClient::Loop::on_timer(Curl::Multi*, long milliseconds, void* loop) {
+  auto& self = *static_cast<Loop*>(loop);
+  if (milliseconds < 0) {
+    self.curl_due.reset();
+  } else {
+    self.curl_due = now() + static_cast<double>(milliseconds) * 1e-3;
+  }
+  return 0;
+}
+
+void RangeClient::Loop::wait_and_act() {
+  double due = now() + 3600;
+  if (curl_due) due = std::min(due, *curl_due);
+  if (!active.empty()) due = std::min(due, next_tick);
+  if (!pauses.empty()) due = std::min(due, pauses.begin()->first);
+  for (const auto& [name, server] : servers) {  // the limit grows with time
+    if (!server.waiting.empty()) due = std::min(due, now() + 1);
+  }
+  const double left = std::max(0.0, due - now());
+  std::array<epoll_event, 256> events;
+  const int count = over ? 0
+                         : epoll_wait(epoll, events.data(), events.size(),
+                                      static_cast<int>(std::ceil(left * 1e3)));
+  int running = 0;
+  for (int i = 0; i < count; ++i) {
+    const int socket = events[i].data.fd;
+    if (socket == event) {
+      uint64_t ignored = 0;
+      (void)!read(event, &ignored, sizeof ignored);
+      continue;
+    }
+    const uint32_t what = events[i].events;
+    const int bits = ((what & EPOLLIN) ? Curl::kSelectIn : 0) |
+                     ((what & EPOLLOUT) ? Curl::kSelectOut : 0) |
+                     ((what & (EPOLLERR | EPOLLHUP)) ? Curl::kSelectError : 0);
+    (void)curl->multi_socket_action(multi, socket, bits, &running);
+  }
+  if (curl_due && *curl_due <= now()) {
+    curl_due.reset();
+    (void)curl->multi_socket_action(multi, Curl::kSocketTimeout, 0, &running);
+  }
+}
+
+void RangeClient::Loop::collect() {
+  int left = 0;
+  while (const Curl::Message* message = curl->multi_info_read(multi, &left)) {
+    if (message->kind != Curl::kMessageDone) continue;
+    const int code = message->data.result;
+    void* transfer = nullptr;
+    (void)curl->easy_getinfo(message->handle, Curl::kInfoPrivate, &transfer);
+    finish(*static_cast<Transfer*>(transfer), code);
+  }
+}
+
+void RangeClient::Loop::release(Transfer& transfer) {
+  (void)curl->multi_remove_handle(multi, transfer.handle());
+  --server_of(transfer.job()).under_way;
+  std::erase(transfer.job().transfers, &transfer);
+  auto node = active.extract(&transfer);
+  if (idle.size() < kMostIdle) idle.push_back(std::move(node.mapped()));
+}
+
+void RangeClient::Loop::finish(Transfer& transfer, int code) {
+  using Kind = Transfer::Outcome::Kind;
+  const Job job = transfer.shared_job();
+  Transfer::Outcome outcome = transfer.outcome(code);
+  if (outcome.kind == Kind::kWhole) return whole(job, transfer);
+  const HttpRequest request = transfer.request();
+  const HttpResponse response = transfer.response();
+  std::string service_code = transfer.service_code();
+  release(transfer);
+  if (outcome.kind == Kind::kThrottled) server_of(*job).limit.throttled(now());
+  if (!job->transfers.empty()) return;  // the other one of a hedged request goes on
+  switch (outcome.kind) {
+    case Kind::kAgain:
+      job->fresh = true;
+      return again(job, outcome.why, response.retry_after);
+    case Kind::kThrottled:
+      return again(job, outcome.why, response.retry_after);
+    case Kind::kRedirect:
+      return redirect(job, request, response);
+    case Kind::kRenew:
+      return renew(job, std::move(outcome.failed), response, std::move(service_code));
+    default:
+      return answer(job, std::move(outcome.failed));
+  }
+}
+
+void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
+  FetchResult out;
+  const double took = now() - transfer.begun();
+  server_of(*job).hedges.took(job->fetch.range.bytes, took);
+  out.got = job->got;
+  if (job->facts) out.facts = *job->facts;
+  if (!transfer.is_sized()) {
+    out.text = std::move(transfer.text());
+    out.facts = {.size = out.text.size(),
+                 .version = transfer.response().version(),
+                 .etag = transfer.response().etag};
+  }
+  release(transfer);
+  while (!job->transfers.empty()) release(*job->transfers.front());  // what was slower
+  if (job->fetch.room && !job->facts) {                              // its length is known only now
+    Result<std::span<uint8_t>> room = job->fetch.room(out.facts);
+    if (!room) return answer(job, failure(std::move(room.error())));
+    out.got = std::min(room->size(), out.text.size());
+    std::copy_n(out.text.data(), out.got, room->data());
+  }
+  answer(job, std::move(out));
+}
+
+void RangeClient::Loop::again(const Job& job, const std::string& why, std::optional<double> asked) {
+  const RemoteOptions& options = *job->options;
+  const double chance = std::uniform_real_distribution<>()(random);
+  const double pause = job->backoff.next(chance, asked);
+  const double time = now();
+  if (job->tries > options.retries || time + pause - job->begun > options.retry_seconds) {
+    return answer(job, failure(request_error(job->fetch.path,
+                                             why + ", after " + std::to_string(job->tries) +
+                                                 " tries in " + seconds_text(time - job->begun),
+                                             "check the address, the network and the server")));
+  }
+  job->hedged = false;
+  pauses.emplace(time + pause, job);
+}
+
+void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
+                                 const HttpResponse& response) {
+  const std::optional<Url> base = parse_url(from.url);
+  const std::optional<Url> to = base ? resolved(*base, response.location) : std::nullopt;
+  const auto refuse = [&](const std::string& why) {
+    answer(job,
+           failure(request_error(
+               job->fetch.path, "the server redirects " + why,
+               "open that address itself, or allow it: hr.remote.configure(redirects=\"any\")")));
+  };
+  if (!to) return refuse("to what is no address");
+  const bool same = same_server(*base, *to);
+  const bool down = base->scheme == "https" && to->scheme != "https";
+  if (to->scheme != "https" && to->scheme != "http") return refuse("to " + to->scheme + "://");
+  if (!job->options->any_redirect && (down || (to->scheme != "https" && !same))) {
+    return refuse("to another server without TLS, " + to->scheme + "://" + to->host);
+  }
+  if (++job->redirects > kMostRedirects) return refuse("in a circle");
+  HttpRequest moved{.url = to->text(), .user = same ? from.user : ""};
+  if (same) moved.headers = from.headers;  // what authorizes is for the server that was named
+  job->moved = std::move(moved);
+  --job->tries;
+  server_of(*job).waiting.push_front(job);
+}
+
+void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpResponse& response,
+                              std::string code) {
+  if (job->moved && !job->renewed) {  // signed addresses that a redirect leads to expire
+    job->renewed = true;
+    job->moved.reset();
+    server_of(*job).waiting.push_front(job);
+    return;
+  }
+  if (!job->fetch.renew || job->renewed) return answer(job, std::move(refused));
+  job->renewed = true;
+  // It may ask a server for new credentials, and Python; the job comes back when it has.
+  auto held = std::make_shared<FetchResult>(std::move(refused));  // shared: with a copyable call
+  std::thread([this, job, held, response, code = std::move(code)] {
+    bool renewed = false;
+    try {
+      renewed = job->fetch.renew(response, code);
+    } catch (const std::exception& failed) {
+      held->result = request_error(job->fetch.path, failed.what());
+    }
+    put({.job = job, .renewed = renewed, .refused = std::move(*held)});
+  }).detach();
+}
+
+void RangeClient::Loop::answer(const Job& job, FetchResult result) {
+  const auto done = std::move(job->fetch.done);
+  if (done) done(std::move(result));
+}
+
+void RangeClient::Loop::look_for_slow_ones() {
+  const double time = now();
+  if (active.empty() || time < next_tick) return;
+  next_tick = time + kTick;
+  std::vector<Transfer*> stalled, slow;
+  for (const auto& [transfer, held] : active) {
+    const FetchJob& job = transfer->job();
+    if (time - transfer->last_byte() > job.options->stall_seconds) {
+      stalled.push_back(transfer);
+    } else if (job.options->hedge && !job.hedged && job.transfers.size() == 1 && job.fetch.room) {
+      const Server& server = server_of(job);
+      const std::optional<double> after = server.hedges.after(job.fetch.range.bytes);
+      if (after && time - transfer->begun() > *after && !server.limit.is_throttled(time)) {
+        slow.push_back(transfer);
+      }
+    }
+  }
+  for (Transfer* transfer : stalled) {
+    const Job job = transfer->shared_job();
+    const std::string why = "no byte for " + seconds_text(job->options->stall_seconds);
+    release(*transfer);
+    job->fresh = true;
+    if (job->transfers.empty()) again(job, why, {});
+  }
+  for (Transfer* transfer : slow) {
+    const Job job = transfer->shared_job();
+    Server& server = server_of(*job);
+    if (!server.hedges.take()) continue;
+    job->hedged = job->fresh = true;
+    begin(job, server);
+    --job->tries;
+  }
+}
+
+void RangeClient::Loop::end_all() {
+  std::vector<Job> left;
+  for (const auto& [transfer, held] : active) left.push_back(transfer->shared_job());
+  while (!active.empty()) release(*active.begin()->first);
+  for (auto& [name, server] : servers) {
+    left.insert(left.end(), server.waiting.begin(), server.waiting.end());
+    server.waiting.clear();
+  }
+  for (auto& [time, job] : pauses) left.push_back(job);
+  pauses.clear();
+  idle.clear();
+  for (const Job& job : left) {
+    answer(job, failure(request_error(job->fetch.path, "the process ends")));
+  }
+}
+
+RangeClient::RangeClient() : loop_(std::make_unique<Loop>()) {}
+
+RangeClient::~RangeClient() = default;
+
+RangeClient& RangeClient::of_process() {
+  RangeClient& client = of_this_process<RangeClient>();
+  // Before libraries that transfers use are closed: these registered their ends when libcurl was
+  // opened.
+  static const int registered = std::atexit([] { of_this_process<RangeClient>().loop_->stop(); });
+  (void)registered;
+  return client;
+}
+
+void RangeClient::submit(Fetch fetch) { loop_->submit(std::move(fetch)); }
+
+FetchResult RangeClient::fetch(Fetch fetch) {
+  Mutex mutex;
+  Condition changed;
+  std::optional<FetchResult> arrived;
+  fetch.done = [&](FetchResult result) {
+    MutexLock lock(mutex);
+    arrived = std::move(result);
+    changed.notify_all();
+  };
+  submit(std::move(fetch));
+  MutexLock lock(mutex);
+  while (!arrived) changed.wait(mutex);
+  return std::move(*arrived);
+}
+
+}  // namespace headrace

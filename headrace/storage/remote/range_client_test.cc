@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/range_client.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/base/clock.h"
+#include "headrace/storage/remote/loopback_server_test.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kBytes = 3'000'000;
+
+// Quick to try again and to give up, while a test lasts.
+class QuickOptions {
+ public:
+  explicit QuickOptions(RemoteOptions options = {}) : before_(*remote_options()) {
+    options.first_pause = 0.001;
+    options.longest_pause = 0.01;
+    set_remote_options(options);
+  }
+  ~QuickOptions() { set_remote_options(before_); }
+
+ private:
+  const RemoteOptions before_;
+};
+
+Fetch fetch_of(const std::string& url, WantedRange range, std::vector<uint8_t>& out) {
+  Fetch fetch;
+  fetch.path = url;
+  fetch.server = url;
+  fetch.request = [url] { return HttpRequest{.url = url}; };
+  fetch.range = range;
+  fetch.room = [&out, range](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+    out.resize(std::min(*facts.size - range.first, range.bytes));
+    return std::span(out);
+  };
+  return fetch;
+}
+
+bool is_right(const std::vector<uint8_t>& bytes, uint64_t first) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != byte_at(first + i)) return false;
+  }
+  return true;
+}
+
+// Reads many ranges at once from several threads; returns how many came, each byte compared.
+int read_ranges(RangeClient& client, const std::string& url, int threads, int each,
+                uint64_t bytes) {
+  std::atomic<int> right{0}, left{threads * each};
+  std::vector<std::vector<uint8_t>> places(static_cast<size_t>(threads * each));
+  std::vector<std::thread> callers;
+  for (int thread = 0; thread < threads; ++thread) {
+    callers.emplace_back([&, thread] {
+      for (int i = 0; i < each; ++i) {
+        const auto number = static_cast<size_t>(thread * each + i);
+        const uint64_t first = number * 7919 % (kBytes - bytes);
+        Fetch fetch = fetch_of(url, {.first = first, .bytes = bytes}, places[number]);
+        fetch.done = [&, number, first](FetchResult result) {
+          right += result.result && result.got == bytes && is_right(places[number], first);
+          --left;
+        };
+        client.submit(std::move(fetch));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  while (left > 0) std::this_thread::yield();
+  return right;
+}
+
+TEST(RangeClient, ReadsManyRangesAtOnceFromManyThreads) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes);
+  RangeClient client;
+  EXPECT_EQ(read_ranges(client, server.url(), 3, 50, 20'000), 150);
+}
+
+TEST(RangeClient, ReadsAWholeObjectWithoutARange) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes, [](int) { return LoopbackFault{.status = 200}; });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result = client.fetch(fetch_of(server.url(), {}, out));
+  ASSERT_TRUE(result.result);
+  EXPECT_EQ(out.size(), kBytes);
+  EXPECT_TRUE(is_right(out, 0));
+}
+
+TEST(RangeClient, TriesAgainFromTheByteThatIsMissing) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes, [](int number) {
+    const LoopbackFault faults[] = {{.status = 503},
+                                    {.cut = 1000},
+                                    {.status = 429, .headers = "Retry-After: 0\r\n"},
+                                    {.cut = 5000},
+                                    {.status = 500}};
+    return number < 5 ? faults[number] : LoopbackFault{};
+  });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result =
+      client.fetch(fetch_of(server.url(), {.first = 500, .bytes = 100'000}, out));
+  ASSERT_TRUE(result.result) << result.result.error().message();
+  EXPECT_TRUE(is_right(out, 500));
+  EXPECT_EQ(server.requests(), 6);
+}
+
+TEST(RangeClient, AnotherVersionInTheMiddleOfABodyIsNeverJoined) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes, [](int number) {
+    return number == 0 ? LoopbackFault{.cut = 1000} : LoopbackFault{.headers = "ETag: \"two\"\r\n"};
+  });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result =
+      client.fetch(fetch_of(server.url(), {.first = 0, .bytes = 100'000}, out));
+  EXPECT_TRUE(result.changed);
+}
+
+TEST(RangeClient, GivesUpAfterItsTries) {
+  RemoteOptions few;
+  few.retries = 2;
+  const QuickOptions options(few);
+  LoopbackServer server(kBytes, [](int) { return LoopbackFault{.status = 500}; });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result = client.fetch(fetch_of(server.url(), {.first = 0, .bytes = 10}, out));
+  ASSERT_FALSE(result.result);
+  EXPECT_EQ(result.result.error().code->id, "HR0221");
+  EXPECT_NE(result.result.error().what.find("answered 500, after 3 tries"), std::string::npos);
+  EXPECT_EQ(server.requests(), 3);
+}
+
+TEST(RangeClient, AHangingRequestIsGivenUpAndTriedAgain) {
+  RemoteOptions impatient;
+  impatient.stall_seconds = 0.3;
+  const QuickOptions options(impatient);
+  LoopbackServer server(kBytes, [](int number) { return LoopbackFault{.hangs = number == 0}; });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result = client.fetch(fetch_of(server.url(), {.first = 9, .bytes = 10}, out));
+  ASSERT_TRUE(result.result);
+  EXPECT_TRUE(is_right(out, 9));
+}
+
+TEST(RangeClient, ASlowRequestIsSentASecondTime) {
+  const RemoteOptions before = *remote_options();
+  RemoteOptions patient;
+  patient.stall_seconds = 600;
+  patient.hedge_seconds = 0.02;
+  patient.hedge = false;
+  set_remote_options(patient);
+  std::atomic<bool> hangs{false};
+  LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
+  RangeClient client;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
+  patient.hedge = true;
+  set_remote_options(patient);
+  hangs = true;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);  // not after ten minutes
+  EXPECT_EQ(server.requests(), 62);
+  set_remote_options(before);
+}
+
+TEST(RangeClient, AForkedChildReadsByItsOwn) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes);
+  std::vector<uint8_t> out;
+  ASSERT_TRUE(RangeClient::of_process()
+                  .fetch(fetch_of(server.url(), {.first = 0, .bytes = 100}, out))
+                  .result);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<uint8_t> mine;
+    const FetchResult result =
+        RangeClient::of_process().fetch(fetch_of(server.url(), {.first = 7, .bytes = 100}, mine));
+    _exit(result.result && is_right(mine, 7) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(RangeClient, EndsWhatIsUnderWayWhenItEnds) {
+  const QuickOptions options;
+  LoopbackServer server(kBytes, [](int) { return LoopbackFault{.hangs = true}; });
+  std::atomic<int> ended{0};
+  std::vector<uint8_t> out;
+  {
+    RangeClient client;
+    Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 10}, out);
+    fetch.done = [&](const FetchResult& result) { ended += !result.result; };
+    client.submit(std::move(fetch));
+  }
+  EXPECT_EQ(ended, 1);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/remote_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "headrace/base/random.h"
+#include "headrace/storage/file_times.h"
+#include "headrace/storage/remote/known_objects.h"
+#include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/storage_errors.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kHeadBytes = 4096;  // of a file that is looked at: formats look at its begin next
+constexpr int kPageEntries = 1000;
+
+KnownObjects& known_objects() { return of_this_process<KnownObjects>(); }
+
+std::string without_slash(std::string path) {
+  while (path.ends_with('/') && !path.ends_with("://")) path.pop_back();
+  return path;
+}
+
+PathStatus folder_status(const std::string& path) {
+  // Of now: a bucket does not say when it was changed, so a listing is never kept for another run.
+  return {.kind = PathKind::kFolder,
+          .identity = {.device = 2, .inode = hash_name(path), .modified_ns = now_ns()}};
+}
+
+}  // namespace
+
+RemoteFiles::RemoteFiles(std::unique_ptr<const Cloud> cloud) : cloud_(std::move(cloud)) {}
+
+RemoteFiles::~RemoteFiles() = default;
+
+Fetch RemoteFiles::new_fetch(const std::string& path) const {
+  Fetch out;
+  out.path = path;
+  out.server = cloud_->server(path);
+  out.request = [this, path] { return cloud_->object(path); };
+  out.renew = [this, path](const HttpResponse& response, std::string_view code) {
+    return cloud_->renew(path, response, code);
+  };
+  return out;
+}
+
+Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
+  const std::string path = without_slash(given);
+  if (given.find('\0') != std::string::npos) return storage_error(ENOENT, "look at", given);
+  if (const auto look = known_objects().look(path)) {
+    if (look->status.kind == PathKind::kNothing) return storage_error(ENOENT, "look at", given);
+    return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
+  }
+  cloud_->prepare(/*looks=*/true);
+  if (cloud_->lists() &&
+      (given.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos)) {
+    return look_at_folder(path);
+  }
+  auto head = std::make_shared<std::string>();  // shared: with who reads it
+  Fetch fetch = new_fetch(path);
+  fetch.range = {.first = 0, .bytes = kHeadBytes};
+  fetch.looks = true;
+  fetch.room = [&](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+    head->resize(std::min<uint64_t>(kHeadBytes, facts.size.value_or(0)));
+    return std::span(reinterpret_cast<uint8_t*>(head->data()), head->size());
+  };
+  FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
+  if (!got.result) return std::move(got.result.error());
+  if (!got.found) {
+    if (cloud_->lists()) return look_at_folder(path);
+    known_objects().saw(path, {});
+    return storage_error(ENOENT, "look at", given);
+  }
+  if (got.changed && got.facts.size != 0) {
+    return request_error(path, "the server has no begin of it (416)");
+  }
+  KnownObjects::Look look;
+  look.status.kind = PathKind::kFile;
+  look.status.identity = identity_of_version(got.facts.version, got.facts.size.value_or(0));
+  look.etag = got.facts.etag;
+  look.head = std::move(head);
+  const PathStatus status = look.status;
+  known_objects().saw(path, std::move(look));
+  return status;
+}
+
+Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
+  Result<ListPage> page = page_of(path, "", kPageEntries);
+  if (!page) return std::move(page.error());
+  const bool is_there = !page->entries.empty();
+  if (is_there && page->next.empty()) {
+    known_objects().saw_listing(
+        path, std::make_shared<const KnownObjects::Entries>(std::move(page->entries)));
+  }
+  KnownObjects::Look look;
+  if (is_there) look.status = folder_status(path);
+  known_objects().saw(path, look);
+  if (!is_there) return storage_error(ENOENT, "look at", path);
+  return look.status;
+}
+
+Result<ListPage> RemoteFiles::page_of(const std::string& folder, const std::string& next,
+                                      int most) const {
+  Fetch fetch = new_fetch(folder);
+  fetch.request = [this, folder, next, most] { return cloud_->listing(folder, next, most); };
+  FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
+  if (!got.result) return std::move(got.result.error());
+  if (!got.found) return storage_error(ENOENT, "list", folder);
+  return cloud_->parse(folder, got.text);
+}
+
+Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& each) const {
+  const std::string path = without_slash(given);
+  cloud_->prepare(/*looks=*/true);
+  const auto hand_over = [&](const KnownObjects::Entries& entries) {
+    return std::ranges::all_of(entries, [&](const RemoteEntry& entry) {
+      return each(entry.name, entry.is_folder ? PathKind::kFolder : PathKind::kFile);
+    });
+  };
+  if (const auto known = known_objects().listing(path)) {
+    (void)hand_over(*known);
+    return folder_status(path);
+  }
+  if (!cloud_->lists()) {
+    Result<PathStatus> status = look_at(path);
+    if (!status) return status;
+    return storage_error(ENOTDIR, "list", given);
+  }
+  auto all = std::make_shared<KnownObjects::Entries>();  // shared: kept for the next questions
+  std::string next;
+  do {
+    Result<ListPage> page = page_of(path, next, kPageEntries);
+    if (!page) return std::move(page.error());
+    if (!page->next.empty() && page->next == next) {
+      return request_error(given, "the listing goes round in a circle");
+    }
+    next = std::move(page->next);
+    const bool goes_on = hand_over(page->entries);
+    all->insert(all->end(), std::make_move_iterator(page->entries.begin()),
+                std::make_move_iterator(page->entries.end()));
+    if (!goes_on) return folder_status(path);
+  } while (!next.empty());
+  if (all->empty()) return storage_error(ENOENT, "list", given);
+  known_objects().saw_listing(path, std::move(all));
+  return folder_status(path);
+}
+
+// How a file begins comes with the look at it; formats that look through many files read there.
+bool RemoteFiles::answer_from_head(const Request& request, const std::string& path,
+                                   const std::function<void(Answer)>& answer) const {
+  const FileIdentity& known = *request.piece.known;
+  const uint64_t offset = request.piece.offset + request.begin;
+  const size_t missing = request.bytes.size() - request.begin;
+  const auto look = known_objects().look(path);
+  if (!look || !look->head || look->status.identity != known ||
+      offset + missing > look->head->size()) {
+    return false;
+  }
+  Answer out;
+  const std::span<uint8_t> room = room_for(request, known.size, out);
+  out.got = room.size();
+  std::memcpy(room.data(), look->head->data() + offset, room.size());
+  answer(std::move(out));
+  return true;
+}
+
+void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer) const {
+  const FilePiece& piece = request.piece;
+  const uint64_t offset = piece.offset + request.begin;
+  const uint64_t missing = request.sized ? request.bytes.size() - request.begin : 0;
+  if (request.sized && missing == 0) {
+    Answer none;
+    none.size = piece.known ? piece.known->size : offset;
+    return answer(std::move(none));
+  }
+  const std::string path = without_slash(piece.path);
+  // A small read near the begin takes all of the begin: others follow it.
+  const bool takes_head = request.sized && piece.known &&
+                          offset + missing <= std::min<uint64_t>(kHeadBytes, piece.known->size);
+  if (takes_head && answer_from_head(request, path, answer)) return;
+  cloud_->prepare(/*looks=*/false);
+  Fetch fetch = new_fetch(path);
+  fetch.range = {.first = offset, .bytes = request.sized ? missing : WantedRange::kToTheEnd};
+  if (takes_head) {
+    fetch.range = {.first = 0, .bytes = std::min<uint64_t>(kHeadBytes, piece.known->size)};
+  }
+  if (piece.known) fetch.if_match = known_objects().etag_of(*piece.known);
+  auto out = std::make_shared<Answer>();  // shared: std::function wants to be copied
+  auto head = std::make_shared<std::string>();
+  fetch.room = [request, out, head,
+                takes_head](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+    const FileIdentity now = identity_of_version(facts.version, facts.size.value_or(0));
+    const auto& known = request.piece.known;
+    if (known && *known != now) return changed_error(request.piece.path, *known, now);
+    if (takes_head) {
+      head->resize(std::min<uint64_t>(kHeadBytes, now.size));
+      return std::span(reinterpret_cast<uint8_t*>(head->data()), head->size());
+    }
+    const std::span<uint8_t> room = room_for(request, now.size, *out);
+    if (!out->failure) return std::move(out->failure.error());
+    if (!request.sized && now.size > request.max_bytes) {
+      return above_cap_error(request.piece.path, now.size, request.max_bytes);
+    }
+    return room;
+  };
+  fetch.done = [request, path, out, head, takes_head, offset,
+                answer = std::move(answer)](FetchResult got) {
+    Answer& end = *out;
+    const auto& known = request.piece.known;
+    end.got = got.got;
+    if (!got.result) {
+      end.failure = std::move(got.result);
+      if (end.failure.error().code->id == "HR0208") known_objects().forget(path);
+    } else if (!got.found) {
+      end.error_number = ENOENT;
+      known_objects().forget(path);
+    } else if (got.changed) {
+      const uint64_t size = got.facts.size.value_or(0);
+      known_objects().forget(path);
+      end.got = 0;
+      end.size = size;  // it ends before the range: LaterStorage says so
+      if (!got.facts.size || size > offset || (known && known->size != size)) {
+        end.failure =
+            changed_error(request.piece.path, known.value_or(FileIdentity{}), {.size = size});
+      }
+    } else if (takes_head) {
+      const std::span<uint8_t> room = room_for(request, known->size, end);
+      std::memcpy(room.data(), head->data() + offset, room.size());
+      end.got = room.size();
+      known_objects().saw_head(path, *known, head);
+    }
+    answer(std::move(end));
+  };
+  RangeClient::of_process().submit(std::move(fetch));
+}
+
+}  // namespace headrace

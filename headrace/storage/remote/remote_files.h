@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A remote storage, whatever its kind: looks, lists and reads by a RangeClient, and knows for a
+// while what it was told, since opening a dataset asks the same questions many times.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "headrace/storage/later_storage.h"
+#include "headrace/storage/remote/cloud.h"
+
+namespace headrace {
+
+class RemoteFiles final : public LaterStorage {
+ public:
+  explicit RemoteFiles(std::unique_ptr<const Cloud> cloud);
+  ~RemoteFiles() override;
+
+  Result<PathStatus> look_at(const std::string& path) const override;
+  Result<PathStatus> list(const std::string& path, const EachEntry& each) const override;
+
+ protected:
+  void ask(const Request& request, std::function<void(Answer)> answer) const override;
+
+ private:
+  bool answer_from_head(const Request& request, const std::string& path,
+                        const std::function<void(Answer)>& answer) const;
+  Fetch new_fetch(const std::string& path) const;
+  Result<ListPage> page_of(const std::string& folder, const std::string& next, int most) const;
+  Result<PathStatus> look_at_folder(const std::string& path) const;
+
+  const std::unique_ptr<const Cloud> cloud_;
+};
+
+}  // namespace headrace

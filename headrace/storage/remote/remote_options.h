@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How remote storages are read, for the whole process: a path says where an object lies, and these
+// say how patiently. Requests take the options as they are when they are submitted. Any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+struct RemoteOptions {
+  int connections = 256;       // requests at once to one server or bucket
+  int retries = 10;            // of one request
+  double retry_seconds = 180;  // from its first try to the begin of its last
+  double first_pause = 0.1;    // seconds; grows to `longest_pause`
+  double longest_pause = 15;
+  double stall_seconds = 5;     // without a byte: the connection is given up
+  bool hedge = true;            // send the slowest requests a second time
+  double hedge_seconds = 0.05;  // but none before it is so old
+  bool any_redirect = false;    // follow redirects to other hosts without TLS, too
+  std::string ca_file;          // certificates; empty: CURL_CA_BUNDLE, SSL_CERT_FILE, libcurl's
+  std::vector<std::string> headers;  // "Name: value", of https:// and http:// requests
+  std::string endpoint;              // of s3://; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS
+  std::string region;                // empty: AWS_REGION, AWS_DEFAULT_REGION
+  std::string addressing;  // "path", "virtual"; empty: path with an endpoint, else virtual
+  bool anonymous = false;  // send no credentials
+};
+
+std::shared_ptr<const RemoteOptions> remote_options();  // shared: with requests under way
+void set_remote_options(RemoteOptions options);
+
+}  // namespace headrace

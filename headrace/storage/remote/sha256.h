@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104), of the short texts that signatures are made of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+using Sha256 = std::array<uint8_t, 32>;
+
+Sha256 sha256(std::string_view text);
+Sha256 hmac_sha256(std::span<const uint8_t> key, std::string_view text);
+// Lower case, as signatures are sent.
+std::string hex(std::span<const uint8_t> bytes);
+
+}  // namespace headrace

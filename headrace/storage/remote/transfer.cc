@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/transfer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headrace/base/clock.h"
+#include "headrace/storage/remote/url.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kRequestFailed{
+    "HR0221", ErrorKind::kStorage, "request failed",
+    "The server of a remote object refused a request, or did not answer, also when asked again "
+    "after growing pauses (hr.remote.configure(retries=...)). The message says what it answered. "
+    "Statuses 401 and 403: check the credentials and what they may read. No answer: check the "
+    "address, the network and its proxies. This is no fault of the data, so it is never counted as "
+    "a bad record."};
+
+const ErrorCode kNoRanges{
+    "HR0222", ErrorKind::kStorage, "server does not deliver ranges",
+    "A part of an object was asked for, and the server sent the whole object (status 200 without "
+    "Content-Range), so a dataset would be downloaded again for each record. Servers made for "
+    "development do that (python -m http.server). Use one that supports range requests (nginx, any "
+    "object store), or copy the files to a local folder."};
+
+const ErrorCode kUnsound{
+    "HR0223", ErrorKind::kStorage, "response does not fit the request",
+    "The status, the Content-Range or the length of a response contradict what was asked for, so "
+    "its bytes are not taken for the object's. A proxy or a cache on the way is the usual cause."};
+
+constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
+constexpr long kReceiveBuffer = 128 << 10;
+
+bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
+  return a.version == b.version && (!a.size || !b.size || *a.size == *b.size);
+}
+
+}  // namespace
+
+Error request_error(const std::string& path, std::string what, std::string hint) {
+  return {.code = &kRequestFailed,
+          .what = std::move(what),
+          .where = {.file = path},
+          .hint = std::move(hint)};
+}
+
+Transfer::~Transfer() {
+  curl_.slist_free_all(headers_);
+  curl_.easy_cleanup(handle_);
+}
+
+WantedRange Transfer::wanted() const {
+  const WantedRange& all = job_->fetch.range;
+  const bool open = all.bytes == WantedRange::kToTheEnd;
+  return {.first = all.first + begin_, .bytes = open ? all.bytes : all.bytes - begin_};
+}
+
+void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double time) {
+  job_ = std::move(job);
+  request_ = std::move(request);
+  response_ = HttpResponse();
+  judged_.reset();
+  failure_.reset();
+  wrong_.clear();
+  error_body_.clear();
+  words_[0] = '\0';
+  full_ = sized_ = false;
+  begun_ = last_byte_ = time;
+  begin_ = at_ = end_ = job_->got;
+  text_.clear();
+
+  const auto set = [&](Curl::Option option, auto value) {
+    (void)curl_.easy_setopt(handle_, option, value);
+  };
+  curl_.slist_free_all(std::exchange(headers_, nullptr));
+  const auto add = [&](const std::string& header) {
+    if (!header.empty()) headers_ = curl_.slist_append(headers_, header.c_str());
+  };
+  for (const std::string& header : request_.headers) add(header);
+  const WantedRange range = wanted();
+  add(range.header());
+  const std::string& etag = job_->facts && begin_ > 0 ? job_->facts->etag : job_->fetch.if_match;
+  if (etag.starts_with('"')) add("If-Match: " + etag);  // weak ones do not match
+  add("Accept: */*");
+  set(Curl::kUrl, request_.url.c_str());
+  set(Curl::kUserPassword, request_.user.empty() ? nullptr : request_.user.c_str());
+  set(Curl::kHttpHeader, headers_);
+  set(Curl::kProtocols, Curl::kHttpAndHttps);
+  set(Curl::kHttpVersion, Curl::kHttp11);
+  set(Curl::kNoSignal, 1L);
+  set(Curl::kTcpNoDelay, 1L);
+  set(Curl::kTcpKeepAlive, 1L);
+  set(Curl::kPathAsIs, 1L);
+  set(Curl::kDnsShuffleAddresses, 1L);
+  set(Curl::kDnsCacheTimeout, job_->fresh ? 0L : 30L);
+  set(Curl::kFreshConnect, job_->fresh ? 1L : 0L);
+  set(Curl::kConnectTimeoutMs, static_cast<long>(job_->options->stall_seconds * 1e3) + 1);
+  set(Curl::kBufferSize, kReceiveBuffer);
+  set(Curl::kUserAgent, "headrace");
+  set(Curl::kErrorBuffer, words_.data());
+  if (!job_->options->ca_file.empty()) set(Curl::kCaInfo, job_->options->ca_file.c_str());
+  set(Curl::kPrivate, static_cast<void*>(this));
+  set(Curl::kWriteFunction, &Transfer::take_body);
+  set(Curl::kWriteData, static_cast<void*>(this));
+  set(Curl::kHeaderFunction, &Transfer::take_head);
+  set(Curl::kHeaderData, static_cast<void*>(this));
+}
+
+size_t Transfer::take_head(char* data, size_t size, size_t count, void* transfer) {
+  auto& self = *static_cast<Transfer*>(transfer);
+  self.last_byte_ = now();
+  try {
+    self.response_.take_line({data, size * count});
+  } catch (const std::exception&) {
+    self.wrong_ = "no memory";
+    return 0;
+  }
+  return size * count;
+}
+
+size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer) {
+  auto& self = *static_cast<Transfer*>(transfer);
+  self.last_byte_ = now();
+  try {
+    return self.take({data, size * count}) ? size * count : 0;
+  } catch (const std::exception&) {
+    self.wrong_ = "no memory";
+    return 0;
+  }
+}
+
+// False where there is no use in the rest of the body.
+bool Transfer::judge_head() {
+  const Judgement judged = judge(response_, wanted());
+  judged_ = judged;
+  if (judged.verdict == Verdict::kTake) return place(judged);
+  if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
+  // All of an object is right for a look, and where only its rest was asked for, since the last try
+  // was cut.
+  const WantedRange& all = job_->fetch.range;
+  const bool covers = all.first == 0 && (all.bytes == WantedRange::kToTheEnd ||
+                                         (judged.total && *judged.total <= all.bytes));
+  if (!job_->fetch.looks && !covers) return false;
+  judged_->verdict = Verdict::kTake;
+  return place(*judged_);
+}
+
+bool Transfer::place(const Judgement& judged) {
+  if (!job_->fetch.room) return true;
+  ObjectFacts facts{.size = judged.total, .version = response_.version(), .etag = response_.etag};
+  if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // all of it once more
+  if (job_->facts && !is_same_facts(*job_->facts, facts)) {
+    judged_->verdict = Verdict::kChanged;
+    return false;
+  }
+  if (!facts.size) return true;  // its end is where it ends
+  if (!job_->facts) {
+    Result<std::span<uint8_t>> room = job_->fetch.room(facts);
+    if (!room) {
+      failure_ = std::move(room.error());
+      return false;
+    }
+    job_->room = *room;
+    job_->facts = std::move(facts);
+  }
+  end_ = job_->room.size();
+  sized_ = true;
+  if (!job_->fetch.looks && judged.body && begin_ + *judged.body != end_) {
+    judged_->verdict = Verdict::kWrong;
+    judged_->why = std::to_string(*judged.body) + " bytes for the last " +
+                   std::to_string(end_ - begin_) + " of " + std::to_string(end_);
+    return false;
+  }
+  return true;
+}
+
+bool Transfer::take(std::span<const char> data) {
+  if (!judged_ && !judge_head()) return false;
+  if (judged_->verdict != Verdict::kTake) {
+    const size_t more = std::min(data.size(), kMostErrorBody - error_body_.size());
+    error_body_.append(data.data(), more);
+    return true;
+  }
+  if (!sized_) {
+    if (data.size() > kMostText - text_.size()) {
+      wrong_ = "a body of more than 256 MiB without a length";
+      return false;
+    }
+    text_.append(data.data(), data.size());
+    return true;
+  }
+  size_t count = data.size();
+  if (count > end_ - at_) {
+    if (!job_->fetch.looks) {
+      wrong_ = "a body that is longer than it said";
+      return false;
+    }
+    count = static_cast<size_t>(end_ - at_);
+  }
+  if (count > 0) std::memcpy(job_->room.data() + at_, data.data(), count);
+  at_ += count;
+  job_->got = std::max(job_->got, at_);
+  full_ = job_->fetch.looks && at_ == end_;
+  return count == data.size();
+}
+
+std::string Transfer::element_of_error(std::string_view name) const {
+  const std::string open = "<" + std::string(name) + ">", close = "</" + std::string(name) + ">";
+  const size_t begin = error_body_.find(open);
+  if (begin == std::string::npos) return {};
+  const size_t from = begin + open.size(), end = error_body_.find(close, from);
+  if (end == std::string::npos) return {};
+  std::string out = error_body_.substr(from, std::min<size_t>(end - from, 200));
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 32) c = ' ';
+  }
+  return out;
+}
+
+FetchResult Transfer::refused() const {
+  std::string what = "the server answered " + std::to_string(response_.status);
+  const std::string code = service_code(), message = element_of_error("Message");
+  if (!code.empty()) what += " (" + code + (message.empty() ? "" : ": " + message) + ")";
+  const bool credentials = response_.status == 401 || response_.status == 403;
+  FetchResult out;
+  out.result = request_error(job_->fetch.path, std::move(what),
+                             credentials ? "check the credentials, and that they may read it" : "");
+  return out;
+}
+
+Transfer::Outcome Transfer::outcome(int code) {
+  using Kind = Outcome::Kind;
+  if (failure_) {
+    FetchResult failed;
+    failed.result = std::move(*failure_);
+    return {.kind = Kind::kFailed, .failed = std::move(failed)};
+  }
+  if (!wrong_.empty()) return {.kind = Kind::kAgain, .why = wrong_};
+  const bool has_head = response_.status != 0;
+  // A body without a byte was not judged yet.
+  if (has_head && !judged_ && code == Curl::kOk) (void)judge_head();
+  if (failure_) return outcome(code);
+  if (has_head && judged_ && judged_->verdict != Verdict::kTake) {
+    switch (judged_->verdict) {
+      case Verdict::kRedirect:
+        return {.kind = Kind::kRedirect};
+      case Verdict::kAgain:
+        return {.kind = Kind::kAgain,
+                .why = "the server answered " + std::to_string(response_.status)};
+      case Verdict::kThrottled:
+        return {.kind = Kind::kThrottled,
+                .why = "the server answered " + std::to_string(response_.status)};
+      case Verdict::kRenew:
+        return {.kind = Kind::kRenew, .failed = refused()};
+      case Verdict::kNothing:
+        return {.kind = Kind::kFailed, .failed = {.found = false}};
+      case Verdict::kChanged: {
+        FetchResult failed{.changed = true};
+        failed.facts.size = judged_->total;
+        return {.kind = Kind::kFailed, .failed = std::move(failed)};
+      }
+      case Verdict::kNoRange: {
+        FetchResult failed;
+        failed.result = Error{.code = &kNoRanges,
+                              .what = "it sent the whole object for a part of it",
+                              .where = {.file = job_->fetch.path},
+                              .hint = "use a server with range requests, or copy the files"};
+        return {.kind = Kind::kFailed, .failed = std::move(failed)};
+      }
+      case Verdict::kWrong: {
+        FetchResult failed;
+        failed.result = Error{.code = &kUnsound,
+                              .what = "it sent " + judged_->why,
+                              .where = {.file = job_->fetch.path},
+                              .hint = "look for a proxy or a cache between here and the server"};
+        return {.kind = Kind::kFailed, .failed = std::move(failed)};
+      }
+      default:
+        return {.kind = Kind::kFailed, .failed = refused()};
+    }
+  }
+  if (full_) return {.kind = Kind::kWhole};
+  if (code != Curl::kOk) {
+    const char* words = words_[0] != '\0' ? words_.data() : curl_.easy_strerror(code);
+    if (code == Curl::kBadCertificate || code == Curl::kBadCaFile || code == Curl::kBadUrl) {
+      FetchResult failed;
+      failed.result = request_error(job_->fetch.path, words,
+                                    "name the certificates: hr.remote.configure(ca_file=...)");
+      return {.kind = Kind::kFailed, .failed = std::move(failed)};
+    }
+    return {.kind = Kind::kAgain, .why = words};
+  }
+  if (!has_head) return {.kind = Kind::kAgain, .why = "an answer without a status"};
+  if (sized_ && at_ < end_) {
+    return {.kind = Kind::kAgain,
+            .why = "a body that ended after " + std::to_string(at_) + " of " +
+                   std::to_string(end_) + " bytes"};
+  }
+  return {.kind = Kind::kWhole};
+}
+
+}  // namespace headrace

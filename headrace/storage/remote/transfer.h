@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request on its way: an easy handle of libcurl, the head that came, and where the body goes.
+// Belongs to the client's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/storage/remote/curl_library.h"
+#include "headrace/storage/remote/pace.h"
+#include "headrace/storage/remote/range_client.h"
+
+namespace headrace {
+
+class Transfer;
+
+// A fetch, over all its tries.
+struct FetchJob {
+  FetchJob(Fetch wanted, std::shared_ptr<const RemoteOptions> given)
+      : fetch(std::move(wanted)),
+        options(std::move(given)),
+        backoff(options->first_pause, options->longest_pause) {}
+
+  Fetch fetch;
+  const std::shared_ptr<const RemoteOptions> options;  // shared: as they were when it was submitted
+  Backoff backoff;
+  double begun = 0;  // its first try
+  int tries = 0, redirects = 0;
+  bool fresh =
+      false;  // the next try takes a new connection, and a new look at the host's addresses
+  bool hedged = false, renewed = false;
+  std::optional<HttpRequest> moved;       // where a redirect leads
+  uint64_t got = 0;                       // bytes from the begin of the range on that are in place
+  std::optional<ObjectFacts> facts;       // of the version that is read
+  std::span<uint8_t> room;                // of all bytes, once `facts` are there
+  std::vector<Transfer*> transfers = {};  // one, or two while it is hedged
+};
+
+class Transfer {
+ public:
+  Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {}
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // Prepares the handle. REQUIRES: to be added to a multi handle next.
+  void begin(std::shared_ptr<FetchJob> job, HttpRequest request, double time);
+
+  // What came of it, once libcurl is done with it.
+  struct Outcome {
+    enum class Kind : uint8_t { kWhole, kAgain, kThrottled, kRedirect, kRenew, kFailed } kind;
+    std::string why = {};  // of kAgain and kThrottled: what happened
+    FetchResult failed = {};
+  };
+  Outcome outcome(int code);
+
+  FetchJob& job() { return *job_; }
+  const std::shared_ptr<FetchJob>& shared_job() const { return job_; }
+  Curl::Handle* handle() const { return handle_; }
+  const HttpResponse& response() const { return response_; }
+  const HttpRequest& request() const { return request_; }
+  std::string& text() { return text_; }
+  bool is_sized() const { return sized_; }
+  double begun() const { return begun_; }
+  double last_byte() const { return last_byte_; }
+  uint64_t bytes() const { return at_ - begin_; }
+  std::string service_code() const { return element_of_error("Code"); }
+
+ private:
+  static size_t take_head(char* data, size_t size, size_t count, void* transfer);
+  static size_t take_body(char* data, size_t size, size_t count, void* transfer);
+  bool take(std::span<const char> data);
+  bool judge_head();
+  bool place(const Judgement& judged);
+  WantedRange wanted() const;
+  std::string element_of_error(std::string_view name) const;
+  FetchResult refused() const;
+
+  const Curl& curl_;
+  Curl::Handle* const handle_;
+  curl_slist* headers_ = nullptr;
+  std::array<char, 256> words_{};  // libcurl's, of an error
+  std::shared_ptr<FetchJob> job_;  // shared: with the other transfer of a hedged one, and timers
+  HttpRequest request_;
+  HttpResponse response_;
+  std::optional<Judgement> judged_;
+  double begun_ = 0, last_byte_ = 0;
+  uint64_t begin_ = 0, at_ = 0, end_ = 0;  // in the job's bytes
+  bool sized_ = false;                     // `end_` is known
+  bool full_ = false;                      // a look that has what it wants
+  std::string text_;                       // a body without a room, or without a length
+  std::string error_body_;
+  std::optional<Error> failure_;
+  std::string wrong_;
+};
+
+}  // namespace headrace

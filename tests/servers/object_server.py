@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of objects that misbehaves as it is asked to: ranges, ETags and If-Match as web servers
+have them, the listings and signatures of S3, and a fault for any request.
+
+It listens on a free port of the loopback interface, and ends with its `with` block.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import socket
+import struct
+import threading
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from xml.sax.saxutils import escape
+
+
+@dataclass
+class Fault:
+    """What becomes of one request; each is off by default."""
+
+    status: int = 0  # answered instead
+    body: bytes = b""  # of that status
+    headers: dict[str, str] = field(default_factory=dict)  # added to, or instead of, the right ones
+    whole: bool = False  # the range is ignored: 200
+    cut: int = -1  # bytes of the body, then the connection is reset
+    closes: int = -1  # the same, and closed in order
+    stall: int = -1  # bytes of the body, then nothing for as long as the server runs
+    drip: float = 0  # seconds between single kilobytes
+    late: float = 0  # seconds before the answer
+    longer: bytes = b""  # sent after the body, within a length that counts it
+
+
+@dataclass
+class Request:
+    number: int
+    method: str
+    path: str  # unescaped
+    query: dict[str, str]
+    headers: dict[str, str]  # names in lower case
+
+
+@dataclass
+class Keys:
+    """Whose signatures are taken."""
+
+    key: str = "AKIDEXAMPLE"
+    secret: str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    token: str = ""
+    region: str = "us-east-1"
+
+
+def etag_of(content: bytes) -> str:
+    return f'"{hashlib.md5(content).hexdigest()}"'
+
+
+def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
+    """Empty where the request is signed by version 4 (as AWS describes it) with these keys."""
+    given = request.headers.get("authorization", "")
+    if not given.startswith("AWS4-HMAC-SHA256 "):
+        return "AccessDenied"
+    parts = dict(part.strip().split("=", 1) for part in given.split(" ", 1)[1].split(","))
+    key, day, region, service, end = parts["Credential"].split("/")
+    if request.headers.get("x-amz-security-token", "") != keys.token:
+        return "ExpiredToken"
+    if key != keys.key:
+        return "InvalidAccessKeyId"
+    if (region, service, end) != (keys.region, "s3", "aws4_request"):
+        return "AuthorizationHeaderMalformed"
+    stamp = request.headers["x-amz-date"]
+    age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.strptime(
+        stamp + "+0000", "%Y%m%dT%H%M%SZ%z"
+    )
+    if abs(age.total_seconds()) > 900:
+        return "RequestTimeTooSkewed"
+    path, _, query = raw_path.partition("?")
+    pairs = sorted(
+        tuple(urllib.parse.quote(urllib.parse.unquote(x), safe="-_.~") for x in pair.split("=", 1))
+        for pair in query.split("&")
+        if pair
+    )
+    names = parts["SignedHeaders"].split(";")
+    canonical = "\n".join(
+        [
+            request.method,
+            urllib.parse.quote(urllib.parse.unquote_to_bytes(path), safe="/-_.~"),
+            "&".join("=".join(pair) for pair in pairs),
+            *(f"{name}:{' '.join(request.headers[name].split())}" for name in names),
+            "",
+            ";".join(names),
+            request.headers["x-amz-content-sha256"],
+        ]
+    )
+    scope = f"{day}/{region}/{service}/{end}"
+    text = "\n".join(
+        ["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()]
+    )
+    secret = b"AWS4" + keys.secret.encode()
+    for step in (day, region, service, end, text):
+        secret = hmac.new(secret, step.encode(), hashlib.sha256).digest()
+    return "" if secret.hex() == parts["Signature"] else "SignatureDoesNotMatch"
+
+
+class ObjectServer:
+    """`objects` are named "/bucket/key", or "/path" of a web server."""
+
+    def __init__(self, *, keys: Keys | None = None, bucket: str = "") -> None:
+        self.objects: dict[str, bytes] = {}
+        self.keys = keys  # asked for signatures where there are some
+        self.bucket = bucket  # whose listings are answered at "/bucket?list-type=2"
+        self.page = 1000  # entries at most
+        self.fault: Callable[[Request], Fault | None] = lambda request: None
+        self.requests: list[Request] = []
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                outer.answer(self)
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            block_on_close = False
+            request_queue_size = 512
+
+            def handle_error(self, *arguments: Any) -> None:
+                pass  # clients that leave
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> ObjectServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def seen(self, path: str) -> list[Request]:
+        return [request for request in self.requests if request.path == path]
+
+    # One request.
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        raw = handler.path
+        path, _, query = raw.partition("?")
+        with self._lock:
+            request = Request(
+                number=len(self.requests),
+                method=handler.command,
+                path=urllib.parse.unquote(path),
+                query=dict(urllib.parse.parse_qsl(query, keep_blank_values=True)),
+                headers={name.lower(): value for name, value in handler.headers.items()},
+            )
+            self.requests.append(request)
+        fault = self.fault(request) or Fault()
+        if fault.late:
+            self.over.wait(fault.late)
+        if fault.status:
+            return self.send(handler, fault, fault.status, {}, fault.body)
+        if self.keys and (problem := signature_problem(request, raw, self.keys)):
+            status = 400 if problem in ("ExpiredToken", "AuthorizationHeaderMalformed") else 403
+            return self.refuse(handler, fault, status, problem)
+        if self.bucket and request.path.strip("/") == self.bucket and "list-type" in request.query:
+            return self.send(handler, fault, 200, {}, self.listing(request.query))
+        content = self.objects.get(request.path)
+        if content is None:
+            return self.refuse(handler, fault, 404, "NoSuchKey")
+        tag = etag_of(content)
+        headers = {"ETag": tag}
+        if request.headers.get("if-match", tag) != tag:
+            return self.refuse(handler, fault, 412, "PreconditionFailed")
+        asked = request.headers.get("range")
+        if not asked or fault.whole:
+            return self.send(handler, fault, 200, headers, content)
+        first, _, last = asked.removeprefix("bytes=").partition("-")
+        begin, end = int(first), min(int(last or len(content)), len(content) - 1)
+        if begin >= len(content):
+            return self.send(handler, fault, 416, {"Content-Range": f"bytes */{len(content)}"}, b"")
+        headers["Content-Range"] = f"bytes {begin}-{end}/{len(content)}"
+        return self.send(handler, fault, 206, headers, content[begin : end + 1])
+
+    def refuse(self, handler: BaseHTTPRequestHandler, fault: Fault, status: int, code: str) -> None:
+        body = f"<Error><Code>{code}</Code><Message>as the test wants it</Message></Error>"
+        self.send(handler, fault, status, {}, body.encode())
+
+    def send(
+        self,
+        handler: BaseHTTPRequestHandler,
+        fault: Fault,
+        status: int,
+        headers: dict[str, str],
+        body: bytes,
+    ) -> None:
+        body += fault.longer
+        headers = {"Content-Length": str(len(body)), **headers, **fault.headers}
+        handler.send_response(status)
+        for name, value in headers.items():
+            if value:
+                handler.send_header(name, value)
+        handler.end_headers()
+        stop = max(fault.cut, fault.closes, fault.stall)
+        body = body[:stop] if stop >= 0 else body
+        step = 1024 if fault.drip else len(body) or 1
+        for at in range(0, len(body), step):
+            handler.wfile.write(body[at : at + step])
+            if fault.drip and self.over.wait(fault.drip):
+                break
+        handler.wfile.flush()
+        if fault.stall >= 0:
+            self.over.wait()
+        if fault.cut >= 0:  # a reset, not an end
+            linger = struct.pack("ii", 1, 0)
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        if stop >= 0:
+            handler.close_connection = True
+
+    def listing(self, query: dict[str, str]) -> bytes:
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        after = query.get("continuation-token", "")
+        most = min(int(query.get("max-keys", "1000")), self.page)
+        entries: list[tuple[str, bytes | None]] = []
+        root = f"/{self.bucket}/"
+        for path in sorted(self.objects):
+            key = path.removeprefix(root)
+            if not path.startswith(root) or not key.startswith(prefix):
+                continue
+            rest = key[len(prefix) :]
+            if delimiter and delimiter in rest:
+                folder = prefix + rest.split(delimiter)[0] + delimiter
+                if not entries or entries[-1][0] != folder:
+                    entries.append((folder, None))
+            else:
+                entries.append((key, self.objects[path]))
+        entries = [entry for entry in entries if entry[0] > after]
+        out = ['<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult>']
+        out.append(
+            f"<EncodingType>url</EncodingType><IsTruncated>{str(len(entries) > most).lower()}"
+        )
+        out.append("</IsTruncated>")
+        for name, content in entries[:most]:
+            quoted = urllib.parse.quote(name, safe="/")
+            if content is None:
+                out.append(f"<CommonPrefixes><Prefix>{quoted}</Prefix></CommonPrefixes>")
+            else:
+                out.append(
+                    f"<Contents><Key>{quoted}</Key><ETag>{escape(etag_of(content))}</ETag>"
+                    f"<Size>{len(content)}</Size></Contents>"
+                )
+        if len(entries) > most:
+            token = escape(entries[most - 1][0])
+            out.append(f"<NextContinuationToken>{token}</NextContinuationToken>")
+        return "".join([*out, "</ListBucketResult>"]).encode()
