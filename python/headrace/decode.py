@@ -119,7 +119,8 @@ def _decoded(
     return np.asarray(array)
 
 
-def _integers(name: str, values: Sequence[int], count: int, minimum: int) -> tuple[int, ...]:
+def _integers(name: str, values: Sequence[int], count: int, minimum: int) -> Any:
+    """A tuple of so many."""
     numbers = tuple(values)
     if len(numbers) != count:
         raise arguments.BAD_VALUE.error(f"{name} must be {count} integers (got {values!r})")

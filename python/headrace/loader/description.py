@@ -148,7 +148,7 @@ def _made(value: Any) -> Any:
     if "transform" in value:
         made = getattr(transforms, value["transform"])
         types = {param["name"]: param["type"] for param in made.record["params"]}
-        arguments = {}
+        arguments: dict[str, Any] = {}
         for name, item in value["arguments"].items():
             branches = types.get(name) == "branches"
             arguments.update(_made(item) if branches else {name: _made(item)})

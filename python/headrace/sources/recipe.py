@@ -13,7 +13,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _DIFFERS = declare(
     "Usually a copy is incomplete or older, or the path is another disk on that machine.",
 )
 
+_Taken = ParamSpec("_Taken")
+_Given = TypeVar("_Given")
 _MOST_BYTES = 1_000_000  # of arrays in one source
 _SAMPLED = 16  # records whose keys are compared
 
@@ -62,7 +64,7 @@ class Recipe(NamedTuple):
 _functions: dict[str, Callable[..., Any]] = {}
 
 
-def makes_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+def makes_sources(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given]:
     """A function that recipes may name, as those in plain data do."""
     _functions[function.__name__] = function
     return function
