@@ -198,14 +198,13 @@ void bind_decode(nb::module_& module) {
              nb::sig("def decode_field(encoded: Any, kind: str = 'image', strict: bool = False, "
                      "lenient: bool = False, upright: bool = False) -> Array"),
              "An encoded picture as a (C, H, W) uint8 array.");
-  module.def(
-      "decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
-      nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
-      nb::arg("upright"), nb::arg("strict"),
-      nb::sig("def decode(encoded: Any, mode: str, window: tuple[int, int, int, int] | "
-              "None, size: tuple[int, int] | None, interpolation: str, channels_last: bool, "
-              "upright: bool, strict: bool) -> tuple[Array, int]"),
-      "See headrace.decode. The array, and the Exif orientation that was left alone.");
+  module.def("decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
+             nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
+             nb::arg("upright"), nb::arg("strict"),
+             nb::sig("def decode(encoded: Any, mode: str, window: tuple[int, int, int, int] | "
+                     "None, size: tuple[int, int] | None, interpolation: str, channels_last: bool, "
+                     "upright: bool, strict: bool) -> tuple[Array, int]"),
+             "See headrace.decode. The array, and the Exif orientation that was left alone.");
   module.def("decode_audio", &decode_audio, nb::arg("encoded"),
              nb::sig("def decode_audio(encoded: Any) -> tuple[Array, int]"),
              "An encoded sound as a (channels, frames) float32 array, and its sample rate.");
