@@ -511,15 +511,19 @@ def test_what_a_step_in_python_costs_is_in_the_report() -> None:
     (part,) = loader.report.python
     assert re.fullmatch(
         r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: some [\d,]+ records/s on one thread, "
-        r"without it [\d,]+",
+        r"without it [\d,]+; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
         part.cost,
     )
     (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
-    assert re.fullmatch(r"[\d.e-]+ ms of CPU per record: at most some [\d,]+ .* thread", part.cost)
+    assert re.fullmatch(
+        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: at most some [\d,]+ records/s on one "
+        r"thread; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
+        part.cost,
+    )
     assert "images that it opens are decoded, resized and cropped by the engine" in part.note
     assert "hr.records(image=paths, label=labels)" in part.way
     (part,) = translated(DataLoader(Numbers(), batch_size=4)).report.python
-    assert "hardly faster than a DataLoader with num_workers=0" in part.cost
+    assert "not faster than a DataLoader with num_workers=0, perhaps slower" in part.cost
     (part,) = translated(DataLoader(WithBoxes(), batch_size=4)).report.python
     assert part.way.startswith('hr.Loader(hr.coco("instances.json")')
     text = str(loader.report).splitlines()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import made_data
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -47,3 +48,22 @@ def test_opencv_is_decoded_natively_and_albumentations_goes_on(root: Path) -> No
     assert [part.name for part in loader.report.python] == ["Compose(image=image)"], loader.report
     images, labels = next(iter(migrated(script.opencv_loader(root)).torch()))
     assert images.shape == (8, 3, 64, 64) and labels.dtype == torch.int64
+
+
+def test_albumentations_draws_what_its_own_seeding_gives() -> None:
+    A = pytest.importorskip("albumentations")
+    from headrace.migrate.reseeded import Reseeded
+
+    def made() -> Any:
+        flips = A.OneOf([A.HorizontalFlip(p=0.5), A.VerticalFlip(p=0.5)])
+        return A.Compose([A.RandomCrop(20, 20), flips, A.ColorJitter()])
+
+    ours, theirs = made(), made()
+    reseed, image = Reseeded(ours), np.random.default_rng(0).integers(0, 256, (50, 60, 3), np.uint8)
+    for seed in (3, 4, 4, 5):
+        reseed(seed)
+        theirs.set_random_seed(seed)
+        for _ in range(2):
+            assert np.array_equal(ours(image=image)["image"], theirs(image=image)["image"])
+        if seed == 4:  # the script gives it generators of its own
+            ours.set_random_seed(8)

@@ -7,6 +7,7 @@ torchvision's ToTensor divides by 255, and ToDtype multiplies by the inverse.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,9 +57,10 @@ def compare(
     count = min(_RECORDS, len(dataset.source))
     picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
     said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
-    originals = _originals(dataset, picks, parts, report)
-    ours, stages = _records(dataset, list(originals), parts, said)
-    note_costs(dataset, parts, stages, max(len(ours), 1))
+    theirs: list[float] = []
+    originals = _originals(dataset, picks, parts, report, theirs)
+    ours, seconds = _records(dataset, list(originals), parts, said)
+    note_costs(dataset, parts, seconds / max(len(ours), 1), theirs)
     casts = parts.casts
     report.differences = dict.fromkeys(dataset.fields, 0.0)
     report.filtered = _filtered(parts)
@@ -93,13 +95,16 @@ def compare(
 
 
 def _originals(
-    dataset: Dataset, picks: Any, parts: Parts, report: Report
+    dataset: Dataset, picks: Any, parts: Parts, report: Report, seconds: list[float]
 ) -> dict[int, dict[str, Any]]:
-    """What the originals make of records. Those that they fail on are left out, and said."""
+    """What the originals make of records, and the CPU time of each. Those that they fail on are
+    left out, and said."""
     out: dict[int, dict[str, Any]] = {}
     for number in map(int, picks):
+        begin = time.thread_time()
         try:
             out[number] = _expected(dataset, number, parts)
+            seconds.append(time.thread_time() - begin)
         except Error:
             raise
         except Exception as failure:
@@ -161,17 +166,18 @@ def _records(
     parts: Parts,
     said: Mapping[str, Any],
     fields: tuple[str, ...] = (),
-) -> tuple[list[dict[str, Any]], Mapping[str, float]]:
-    """Ours, and the seconds of the engine's stages."""
+) -> tuple[list[dict[str, Any]], float]:
+    """Ours, and the CPU time of the process for them."""
     pipeline = parts.pipeline(dataset, steady=True)
     source = subset(dataset.source, picks)
     options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
     options.update({**dataset.options, **said})
     with Loader(source, pipeline, fields=fields or dataset.fields, **options) as loader:
+        begin = time.process_time()
         records = [
             {name: _kept(values[0]) for name, values in batch._asdict().items()} for batch in loader
         ]
-        return records, loader.stats()["stages"]
+        return records, time.process_time() - begin
 
 
 def _kept(value: Any) -> Any:

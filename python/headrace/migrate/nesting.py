@@ -9,6 +9,7 @@ image stay a list of two batches, a dictionary stays a dictionary of batches.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -63,9 +64,40 @@ class Node:
         inner = [part.paired(theirs[key]) for key, part in mine.items()]
         return [pair for pairs in inner for pair in pairs] if all(inner) else []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes, which need not have the classes of values."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @functools.cached_property
+    def _leaf_nodes(self) -> tuple[Node, ...]:
+        return (self,) if self.is_leaf else tuple(n for p in self.parts for n in p._leaf_nodes)
+
+    @functools.cached_property
+    def _based(self) -> list[tuple[int, Node]]:
+        """Leaves whose values are looked at, with their places."""
+        return [(place, node) for place, node in enumerate(self._leaf_nodes) if node.base]
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple[type, ...], tuple[str, ...]]:
+        """Fields by the types of their values, which suit their leaves."""
+        return {}
+
     def values(self, record: Any) -> dict[str, Any]:
         """The values of a record by field. OtherForm where it nests otherwise."""
-        return dict(self._values(record))
+        flat: list[Any] = []
+        try:
+            self._leaves(record, OtherForm, flat)
+        except OtherForm:  # or its dictionaries have another order
+            return dict(self._values(record))
+        kinds = tuple(map(type, flat))
+        if (names := self._known.get(kinds)) is None:
+            values = dict(self._values(record))
+            self._known[kinds] = tuple(values)
+            return values
+        for place, node in self._based:
+            if _base(flat[place], node.is_first) != node.base:
+                raise OtherForm
+        return dict(zip(names, flat, strict=True))
 
     def _values(self, record: Any) -> Iterator[tuple[str, Any]]:
         if not isinstance(record, _TYPES[self.how]) or (

@@ -23,6 +23,7 @@ from headrace.migrate.deferred.library import deferring, picture_of
 from headrace.migrate.generators import generators_in
 from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
+from headrace.migrate.reseeded import Reseeded
 from headrace.migrate.seeding import seeded
 
 Pixels = np.ndarray[Any, Any]
@@ -48,7 +49,7 @@ def value_from_pixels(pixels: Pixels, form: str) -> Any:
 def pixels_from_value(value: Any) -> Any:
     """A picture of Pillow or a tensor as an array, pictures (C, H, W)."""
     if hasattr(value, "detach"):
-        return value.detach().cpu().numpy()
+        return value.numpy(force=True)
     array = np.asarray(value)
     if hasattr(value, "getbands"):
         return array[None] if array.ndim == 2 else planar(array)
@@ -157,14 +158,16 @@ class Keyword:
     def __init__(self, transform: Any, given: str, returned: str) -> None:
         self.transform = transform
         self._given, self._returned = given, returned
+        self._reseed = Reseeded(transform)
         self.__name__ = name_of(transform)
 
     def __call__(self, image: Any) -> Any:
-        self.renew()
+        if hasattr(self.transform, "set_random_seed"):
+            self._reseed(int(np.random.randint(1 << 31)))
         return self.transform(**{self._given: image})[self._returned]
 
     def renew(self) -> None:
-        """Its own generators are others, which are functions of the global one."""
+        """Its own generators are others: those that it has are seeded by each call."""
         if hasattr(self.transform, "set_random_seed"):
             self.transform.set_random_seed(int(np.random.randint(1 << 31)))
 

@@ -32,8 +32,12 @@ class Columns:
 
     def column(self, name: str) -> list[Any]:
         """Of each record its part of a field."""
-        if self._rows[name].how != "stack":
-            parts = [part[name] for part in per_record(self._layout, self._values, [name])]
+        rows = self._rows[name]
+        if rows.how != "stack":
+            if rows.how == "list" and rows.form is None:
+                parts = list(self._values[name])
+            else:
+                parts = [part[name] for part in per_record(self._layout, self._values, [name])]
             return [p.clone() if hasattr(p, "clone") else p for p in parts if self._copies] or parts
         value = self._values[name]
         if not hasattr(value, "unbind"):
