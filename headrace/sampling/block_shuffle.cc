@@ -3,12 +3,14 @@
 // records are permuted, and records are permuted inside a window of some blocks. At any time only
 // the window's blocks are read from.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/sampling/batch_layout.h"
+#include "headrace/sampling/block_table.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
@@ -16,36 +18,36 @@ namespace {
 
 const uint64_t kBlockKey = hash_name("blocks"), kWindowKey = hash_name("window");
 
+// Note [Blocks of a billion records]: there are millions of blocks then, so nothing but their sizes
+// is kept of each. An epoch keeps where each window ends; the blocks of a window are found by the
+// permutation when the window is drawn from.
 class ShuffledBlocks final : public Sampler {
  public:
-  ShuffledBlocks(std::vector<int64_t> ends, int64_t window)
-      : ends_(std::move(ends)),
+  ShuffledBlocks(std::span<const int64_t> ends, int64_t window)
+      : blocks_(ends),
         window_(window),
+        windows_((blocks_.blocks() + window - 1) / window),
         fingerprint_(mix64(hash_name("shuffled blocks"), static_cast<uint64_t>(window))) {
-    std::erase_if(ends_, [before = int64_t{0}](int64_t end) mutable {
-      return std::exchange(before, end) == end;  // an empty block
-    });
-    for (const int64_t end : ends_) fingerprint_ = mix64(fingerprint_, static_cast<uint64_t>(end));
+    int64_t before = 0;
+    for (const int64_t end : ends) {
+      if (std::exchange(before, end) == end) continue;  // an empty block
+      fingerprint_ = mix64(fingerprint_, static_cast<uint64_t>(end));
+    }
   }
 
-  int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
+  int64_t size() const override { return blocks_.records(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    return "shuffled by blocks (" + std::to_string(ends_.size()) + " blocks, " +
+    return "shuffled by blocks (" + std::to_string(blocks_.blocks()) + " blocks, " +
            std::to_string(window_) + " in a window)";
   }
 
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
     const EpochPtr order = epoch_of(seed, epoch);
-    const int64_t window = window_of(*order, position);
-    const int64_t begin = begin_of(*order, window), end = end_of(*order, window);
-    const uint64_t key =
-        mix64(mix64(mix64(seed, epoch), kWindowKey), static_cast<uint64_t>(window));
-    const int64_t record = begin + Permutation(end - begin, key)(position - begin);
-    const auto block =
-        std::upper_bound(order->ends.begin(), order->ends.end(), record) - order->ends.begin();
-    const int64_t place = order->blocks[block];
-    return first_of(place) + record - (block == 0 ? 0 : order->ends[block - 1]);
+    const WindowPtr window = window_at(order, position);
+    const int64_t place = window->mixed(position - window->begin);
+    const auto block = std::ranges::upper_bound(window->ends, place) - window->ends.begin();
+    return window->blocks[size_t(block)].end - (window->ends[size_t(block)] - place);
   }
 
   std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin, int64_t end,
@@ -54,28 +56,35 @@ class ShuffledBlocks final : public Sampler {
     const int64_t first = begin * layout.global_batch(), last = end * layout.global_batch();
     if (first >= size()) return out;
     const EpochPtr order = epoch_of(seed, epoch);
-    const auto windows = (static_cast<int64_t>(ends_.size()) + window_ - 1) / window_;
     int64_t window = window_of(*order, first);
     if (begin_of(*order, window) < first) ++window;
-    for (; window < windows && begin_of(*order, window) < last; ++window) {
-      if (!meets(layout, begin_of(*order, window), end_of(*order, window))) continue;
-      const int64_t blocks = std::min<int64_t>((window + 1) * window_, order->blocks.size());
-      for (int64_t i = window * window_; i < blocks; ++i) {
-        const int64_t block = order->blocks[i];
-        out.push_back({first_of(block), ends_[block]});
+    for (; window < windows_ && begin_of(*order, window) < last; ++window) {
+      if (!meets(layout, begin_of(*order, window), order->ends[size_t(window)])) continue;
+      for (int64_t i = window * window_; i < end_of(window); ++i) {
+        out.push_back(blocks_[order->blocks(i)]);
       }
     }
     return out;
   }
 
  private:
-  // The blocks in the order of an epoch, and how many records those up to each have.
   struct Epoch {
-    uint64_t seed = 0, epoch = 0;
-    std::vector<int64_t> blocks, ends;
+    uint64_t seed, epoch;
+    Permutation blocks;         // of the blocks
+    std::vector<int64_t> ends;  // positions up to each window's end
   };
   // shared: threads go on with the epoch that they began with while another is made.
   using EpochPtr = std::shared_ptr<const Epoch>;
+
+  struct Window {
+    EpochPtr epoch;
+    int64_t number, begin;  // its first position
+    Permutation mixed;      // of its records
+    std::vector<RecordRange> blocks;
+    std::vector<int64_t> ends;  // records of the window up to each block's end
+  };
+  // shared: as epochs.
+  using WindowPtr = std::shared_ptr<const Window>;
 
   // Whether the rank has a row at the positions [begin, end).
   static bool meets(const BatchLayout& layout, int64_t begin, int64_t end) {
@@ -86,16 +95,15 @@ class ShuffledBlocks final : public Sampler {
     }
     return false;
   }
-  int64_t first_of(int64_t block) const { return block == 0 ? 0 : ends_[block - 1]; }
-  int64_t begin_of(const Epoch& order, int64_t window) const {
-    return window == 0 ? 0 : order.ends[window * window_ - 1];
+  static int64_t begin_of(const Epoch& order, int64_t window) {
+    return window == 0 ? 0 : order.ends[size_t(window - 1)];
   }
-  int64_t end_of(const Epoch& order, int64_t window) const {
-    return order.ends[std::min<int64_t>((window + 1) * window_, order.ends.size()) - 1];
+  static int64_t window_of(const Epoch& order, int64_t position) {
+    return std::ranges::upper_bound(order.ends, position) - order.ends.begin();
   }
-  int64_t window_of(const Epoch& order, int64_t position) const {
-    return (std::upper_bound(order.ends.begin(), order.ends.end(), position) - order.ends.begin()) /
-           window_;
+  // The place after a window's last block.
+  int64_t end_of(int64_t window) const {
+    return std::min((window + 1) * window_, blocks_.blocks());
   }
 
   EpochPtr epoch_of(uint64_t seed, uint64_t epoch) const EXCLUDES_LOCK(mutex_) {
@@ -103,16 +111,13 @@ class ShuffledBlocks final : public Sampler {
     for (const EpochPtr& known : known_) {
       if (known && known->seed == seed && known->epoch == epoch) return known;
     }
-    const auto made = std::make_shared<Epoch>();
-    made->seed = seed;
-    made->epoch = epoch;
-    const auto blocks = static_cast<int64_t>(ends_.size());
-    const Permutation order(blocks, mix64(mix64(seed, epoch), kBlockKey));
+    const Permutation order(std::max<int64_t>(1, blocks_.blocks()),
+                            mix64(mix64(seed, epoch), kBlockKey));
+    const auto made = std::make_shared<Epoch>(Epoch{seed, epoch, order, {}});
+    made->ends.reserve(size_t(windows_));
     int64_t end = 0;
-    for (int64_t i = 0; i < blocks; ++i) {
-      const int64_t block = order(i);
-      end += ends_[block] - first_of(block);
-      made->blocks.push_back(block);
+    for (int64_t window = 0; window < windows_; ++window) {
+      end += records_of(order, window);
       made->ends.push_back(end);
     }
     // At the turn of an epoch two are in use.
@@ -120,17 +125,56 @@ class ShuffledBlocks final : public Sampler {
     return made;
   }
 
-  std::vector<int64_t> ends_;  // of the blocks: number of the record after each one's last
-  int64_t window_;             // blocks
+  int64_t records_of(const Permutation& order, int64_t window) const {
+    int64_t records = 0;
+    // Sizes lie all over the table: they are asked for together, then added.
+    std::array<int64_t, 16> some;
+    for (int64_t i = window * window_; i < end_of(window);) {
+      const int64_t count = std::min<int64_t>(some.size(), end_of(window) - i);
+      for (int64_t k = 0; k < count; ++k) blocks_.prefetch(some[size_t(k)] = order(i + k));
+      for (int64_t k = 0; k < count; ++k) records += blocks_.size_of(some[size_t(k)]);
+      i += count;
+    }
+    return records;
+  }
+
+  WindowPtr window_at(const EpochPtr& order, int64_t position) const EXCLUDES_LOCK(mutex_) {
+    const int64_t number = window_of(*order, position);
+    {
+      MutexLock lock(mutex_);
+      for (const WindowPtr& drawn : drawn_) {
+        if (drawn && drawn->number == number && drawn->epoch == order) return drawn;
+      }
+    }
+    const int64_t begin = begin_of(*order, number), end = order->ends[size_t(number)];
+    const uint64_t key =
+        mix64(mix64(mix64(order->seed, order->epoch), kWindowKey), static_cast<uint64_t>(number));
+    const auto made = std::make_shared<Window>(
+        Window{order, number, begin, Permutation(end - begin, key), {}, {}});
+    int64_t records = 0;
+    for (int64_t i = number * window_; i < end_of(number); ++i) {
+      made->blocks.push_back(blocks_[order->blocks(i)]);
+      made->ends.push_back(records += made->blocks.back().end - made->blocks.back().begin);
+    }
+    MutexLock lock(mutex_);
+    drawn_[next_++ % drawn_.size()] = made;
+    return made;
+  }
+
+  const BlockTable blocks_;
+  const int64_t window_;   // blocks
+  const int64_t windows_;  // of an epoch
   uint64_t fingerprint_;
   mutable Mutex mutex_;
   mutable EpochPtr known_[2] GUARDED_BY(mutex_);
+  mutable std::array<WindowPtr, 8> drawn_ GUARDED_BY(mutex_);  // of late
+  mutable size_t next_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
 
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window) {
-  return std::make_shared<ShuffledBlocks>(std::move(block_ends), window);
+  return std::make_shared<ShuffledBlocks>(block_ends, window);
 }
 
 }  // namespace headrace

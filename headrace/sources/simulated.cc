@@ -58,6 +58,12 @@ class SimulatedSource final : public Source {
     return std::to_string(shard) + "/" + std::to_string(index - first_of(shard));
   }
 
+  Where where(int64_t index) const override {
+    return {.file = "shard " + std::to_string(shard_of(index)),
+            .member = std::to_string(index - first_of(shard_of(index))),
+            .record = index};
+  }
+
   std::vector<int64_t> integer_column(std::string_view field) const override {
     const bool label = field == "label";
     if (!label && field != "number") return {};
