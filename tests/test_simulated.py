@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ def test_records_are_functions_of_their_numbers() -> None:
     again = hr.simulated(BILLION, image=(3, 5, 7), classes=10)
     assert np.array_equal(again[123_456_789]["image"], record["image"])
     assert not np.array_equal(src[123_456_788]["image"], record["image"])
+    assert pickle.loads(pickle.dumps(src)).fingerprint == src.fingerprint
     assert again.fingerprint == src.fingerprint != hr.simulated(BILLION + 1).fingerprint
     assert src.key(BILLION - 1) == "102444/9761"
     for arguments in ({"records": 0}, {"shards": 11}, {"image": (3, 5)}, {"record_bytes": 0}):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli import doctor_files, doctor_script, named, output
+from headrace.cli import doctor_files, doctor_reads, doctor_script, named, output
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
 
@@ -21,6 +21,7 @@ EXAMPLES = (
     "headrace doctor train/ --step 2ms",
     "headrace doctor train/ --step step.py:step --html report.html",
     "headrace doctor --script train.py -- --epochs 1",
+    "headrace doctor train/ --nodes 2",
 )
 
 
@@ -103,6 +104,21 @@ def run(
             help="Apply it for real and compare: pack, threads, uint8, ...; 'first' of the list.",
         ),
     ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Instead: what an epoch on N machines asks of the storage, by order.",
+        ),
+    ] = None,
+    global_batch: Annotated[
+        int, typer.Option(metavar="N", min=1, help="With --nodes: records of all ranks' batches.")
+    ] = 2048,
+    price: Annotated[
+        float,
+        typer.Option(metavar="DOLLARS", min=0, help="With --nodes: of 1,000 requests that read."),
+    ] = 0.0004,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page with charts.")
@@ -151,6 +167,8 @@ def run(
         output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
     opened = output.open_source(source[0], **kinds_from(kinds))
+    if nodes is not None:
+        return doctor_reads.show_plan(source[0], opened, nodes, global_batch, price, json)
     keywords.update(batch_size=batch_size, threads=threads)
     if pipeline is not None:
         transforms = named.transforms("--pipeline", pipeline)

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace import _core, arguments
+from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source
 
 _SHARD_BYTES = 1 << 30
 
 
+@makes_sources
 def simulated(
     records: int,
     *,
@@ -40,4 +42,6 @@ def simulated(
         raise arguments.BAD_VALUE.error(f"image must be (C, H, W) (got {image!r})")
     shape = [arguments.integer(*pair, 1, 4096) for pair in zip(names, image, strict=True)]
     classes = arguments.integer("classes", classes, 1)
-    return Source(_core.simulated(count, size, number, classes, shape))
+    call = {"record_bytes": size, "shards": number, "classes": classes, "image": shape}
+    recipe = Recipe(simulated, {"records": count, **call})
+    return Source(_core.simulated(count, size, number, classes, shape), recipe=recipe)

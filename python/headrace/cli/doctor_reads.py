@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace doctor SOURCE --nodes N`: what an epoch asks of a storage, before it is run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+from headrace.cli import output
+
+
+def show_plan(
+    path: str, source: Any, nodes: int, global_batch: int, price: float, json: bool
+) -> int:
+    from headrace.cli.info import bytes_on_disk
+    from headrace.insight.reads import planned_reads
+
+    size = bytes_on_disk(path) if os.path.exists(path) else None
+    plan = planned_reads(source, nodes, global_batch=global_batch, dataset_bytes=size, price=price)
+    if json:
+        output.print_json({**dataclasses.asdict(plan), "best": plan.best.order})
+    else:
+        print_plan(path, plan)
+    return output.GOOD
+
+
+def print_plan(path: str, plan: Any) -> None:
+    console = output.console()
+    size = output.size_text(plan.bytes)
+    about = "about " if plan.estimated else ""
+    output.headline(path, f"{output.count_text(plan.records, 'record')}, {about}{size}")
+    where = "files of their own" if plan.own_files else f"{plan.blocks:,} blocks"
+    console.print(f"{where}; {plan.nodes:,} nodes, batches of {plan.global_batch:,}")
+    console.print(f"{'an epoch of':12}{'requests':>16}{'bytes':>12}{'of data':>9}{'dollars':>12}")
+    for way in plan.ways:
+        print_way(way.order, way)
+    if plan.packed:
+        print_way("in shards", plan.packed)
+    best = plan.packed or plan.best
+    hint = f"shuffle={best.shuffle}"
+    if plan.packed:
+        hint = f"`headrace pack`, then {hint}"
+    console.print(f"[bold]fewest:[/] {hint}", soft_wrap=True)
+
+
+def print_way(name: str, way: Any) -> None:
+    console = output.console()
+    console.print(
+        f"{name:12}{way.requests:>16,}{output.size_text(way.bytes):>12}"
+        f"{way.share:>9.2f}{way.dollars:>12,.4f}",
+        markup=False,
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: what an epoch asks of a storage is known before it is run, however many machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from headrace.insight.reads import planned_reads
+
+import headrace as hr
+
+
+def test_orders_read_the_dataset_as_often_as_a_simulation_of_blocks_found() -> None:
+    """Blocks of 76 records, 32 in a window, batches of 2,048: 8.0 and 28.6 times, streams once."""
+    src = hr.simulated(160_000)
+    for nodes, times in ((1, 1.0), (8, 8.0), (32, 28.6)):
+        plan = planned_reads(src, nodes)
+        records, blocks, streams = plan.ways
+        assert (records.order, records.requests, records.share) == ("records", 160_000, 1.0)
+        assert blocks.share == pytest.approx(times, rel=0.03)
+        assert blocks.requests == round(plan.blocks * blocks.share)
+        assert streams.share <= 1.02
+        assert streams.bytes == pytest.approx(160_000 * 110_000, rel=0.02)
+        assert streams.dollars == pytest.approx(streams.requests * 4e-7)
+        assert plan.best is (streams if nodes > 1 else plan.best)
+
+
+def test_files_of_their_own_are_a_request_each_until_they_are_in_shards(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    pixels = np.arange(40 * 3 * 8 * 8, dtype=np.uint8).reshape(40, 3, 8, 8)
+    hr.convert(hr.records(image=pixels, label=[0, 1] * 20), source, "folder")
+    plan = planned_reads(hr.open(source), 2, global_batch=8)
+    assert plan.own_files and all(way.requests >= 40 for way in plan.ways)
+    assert plan.packed and plan.packed.requests <= 2
+    hr.convert(hr.open(source), tmp_path / "x.tar", "tar")
+    assert not planned_reads(hr.open(tmp_path / "x.tar"), 2, global_batch=8).own_files
+    with pytest.raises(hr.ConfigError, match="HR0160"):
+        planned_reads(hr.open(source), 0)
+
+
+def test_the_command_line_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("typer")
+    pytest.importorskip("rich")
+    from headrace.cli.app import app
+
+    np.save(tmp_path / "image.npy", np.zeros((64, 3, 32, 32), np.uint8))
+    for more in ([], ["--json"]):
+        with pytest.raises(SystemExit) as ended:
+            app(
+                [
+                    "doctor",
+                    str(tmp_path / "image.npy"),
+                    "--nodes",
+                    "4",
+                    "--global-batch",
+                    "8",
+                    *more,
+                ]
+            )
+        assert not ended.value.code
+        told = capsys.readouterr().out
+        if more:
+            assert [way["order"] for way in json.loads(told)["ways"]] == [
+                "records",
+                "blocks",
+                "streams",
+            ]
+        else:
+            assert max(map(len, told.splitlines())) <= 80 + len(str(tmp_path))
