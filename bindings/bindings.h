@@ -47,6 +47,7 @@ void bind_stored_batches(nb::module_& module);
 void bind_interleaving(nb::module_& module);
 void bind_tools(nb::module_& module);
 void bind_gil_share(nb::module_& module);
+void bind_block_cache(nb::module_& module);
 void bind_memory_volume(nb::module_& module);
 void bind_remote(nb::module_& module);
 

@@ -48,6 +48,7 @@ NB_MODULE(_core, module) {
   bind_interleaving(module);
   bind_tools(module);
   bind_gil_share(module);
+  bind_block_cache(module);
   bind_memory_volume(module);
   bind_remote(module);
   module.def("simd_level", [] { return name_of(simd_form()); }, "The instruction set in force.");

@@ -38,6 +38,7 @@
 #include "headrace/sources/record_cache.h"
 #include "headrace/sources/row_index/indexed_source.h"
 #include "headrace/sources/source.h"
+#include "headrace/storage/block_cache.h"
 
 namespace headrace {
 
@@ -61,6 +62,9 @@ struct LoaderOptions {
   double fraction = 1;             // of resident records that stay on `device`, where there is one
   bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
   size_t cache = 0;                // bytes of it for records that stay in memory once they are read
+  // Of disk for blocks of files in storages that answer later, in this machine's cache folder
+  // (storage/block_cache.h); 0: as HEADRACE_DISK_CACHE says.
+  uint64_t disk_cache = 0;
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
@@ -121,7 +125,8 @@ struct LoaderStats : EngineStats {
   size_t memory_limit = 0, resident_bytes = 0;
   RowIndexStats row_index;
   DeviceDecoding::Counts decoded{};
-  RecordCache::Counts cache;  // shared by the loaders of the process that read the same
+  RecordCache::Counts cache;      // shared by the loaders of the process that read the same
+  BlockCache::Counts disk_cache;  // of all that the process reads
 };
 
 class Loader {

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``cache=`` changes what is read from disk, never a batch, and stays within its bytes."""
+"""Promise: ``cache=`` and ``disk_cache=`` change what is read from where, never a batch, and stay
+within their bytes."""
 
 from __future__ import annotations
 
+import io
+import json
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 from headrace.drawing.png import png_from_pixels
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 MIB = 1 << 20
@@ -111,3 +117,55 @@ def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
     beside = small(hr.open(tmp_path), batch_size=4, cache="1 MiB")
     assert seen(beside) == [3] * 40 == seen(loader)
     assert len(warned) == 1
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """120 pictures in a tar that lies far away."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(1)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for i in range(120):
+            data = png_from_pixels(rng.integers(0, 256, (3, 40, 40), np.uint8))
+            member = tarfile.TarInfo(f"{i:04}.png")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    volume = _core.MemoryVolume("far", latency_ms=1)
+    volume.write("train/a.tar", out.getvalue())
+    yield volume
+
+
+def test_a_disk_cache_serves_later_epochs_and_loaders_with_the_same_batches(
+    far: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = hr.open(f"{far.root}/train/a.tar")
+    expected = epoch_of(small(source, batch_size=10))
+    before = far.requests
+    loader = small(source, batch_size=10, disk_cache="64 MiB")
+    for _epoch in range(2):
+        for one, other in zip(expected, loader, strict=True):
+            np.testing.assert_array_equal(one.image, other.image)
+    assert far.requests == before + 1  # one block
+    again = small(source, batch_size=10)  # the process reads through it
+    assert len(epoch_of(again)) == 12
+    assert far.requests == before + 1
+    stats = again.stats()["disk_cache"]
+    assert stats["hits"] > 0 and stats["limit"] == 64 << 20 and stats["failed"] == 0
+    with pytest.raises(hr.ConfigError, match="HR0279"):
+        small(source, batch_size=10, disk_cache="1 MiB")
+
+    pytest.importorskip("typer")
+    from headrace.cli.app import app
+
+    def answer(action: str) -> Any:
+        with pytest.raises(SystemExit) as ended:
+            app(["cache", action, "--json"])
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    told = answer("info")
+    assert told["blocks"] == 1 and told["folders"][0]["folder"] == f"{far.root}/train"
+    assert answer("clear")["deleted_bytes"] == told["bytes"]
+    assert answer("info")["blocks"] == 0
+    assert len(epoch_of(small(hr.open(source.path), batch_size=10, shuffle="blocks"))) == 12

@@ -114,6 +114,27 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::cache, &RecordCache::Counts::misses>},
     {"cache.read_bytes", "bytes", "Bytes that were read for it.",
      value_of<&S::cache, &RecordCache::Counts::read_bytes>},
+
+    // The cache on disk, which all loaders of the process read through.
+    {"disk_cache.hits", "reads", "Reads that the disk cache had all bytes of.",
+     value_of<&S::disk_cache, &BlockCache::Counts::hits>, Tells::kSoFar, Adds::kSum,
+     "disk_cache_hits_total"},
+    {"disk_cache.misses", "reads", "Other reads of files that it may keep.",
+     value_of<&S::disk_cache, &BlockCache::Counts::misses>, Tells::kSoFar, Adds::kSum,
+     "disk_cache_misses_total"},
+    {"disk_cache.around", "reads", "Of the misses, reads for which no block was fetched.",
+     value_of<&S::disk_cache, &BlockCache::Counts::around>},
+    {"disk_cache.hit_bytes", "bytes", "Bytes that it gave.",
+     value_of<&S::disk_cache, &BlockCache::Counts::hit_bytes>},
+    {"disk_cache.far_bytes", "bytes", "Bytes that were read from where the files lie.",
+     value_of<&S::disk_cache, &BlockCache::Counts::far_bytes>, Tells::kSoFar, Adds::kSum,
+     "far_bytes_total"},
+    {"disk_cache.evicted", "blocks", "Blocks that this process has put out.",
+     value_of<&S::disk_cache, &BlockCache::Counts::evicted>},
+    {"disk_cache.failed", "blocks", "Blocks that could not be kept.",
+     value_of<&S::disk_cache, &BlockCache::Counts::failed>},
+    {"disk_cache.limit", "bytes", "Disk that blocks may take.",
+     value_of<&S::disk_cache, &BlockCache::Counts::limit>, Tells::kNow, Adds::kMost},
 };
 
 }  // namespace

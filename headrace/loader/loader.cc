@@ -237,10 +237,17 @@ class Loader::Impl {
     last_next_ = now();
     settle(interrupted);
     look_at_files();
+    pass_on_caution();
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
     position_.begin_iteration(made());
     started_ = true;
+  }
+
+  void pass_on_caution() {
+    if (const std::string caution = path_.caution(); !caution.empty() && options().warn) {
+      options().warn(caution);
+    }
   }
 
   // Warns, once, where a file that cached records were read from has changed.
@@ -401,6 +408,7 @@ class Loader::Impl {
     static_cast<DeliveredCounts&>(out) = position_.delivered(made);
     out.row_index = path_.row_index();
     out.cache = path_.cache();
+    out.disk_cache = path_.disk_cache();
     out.threads = options().threads;
     out.memory_limit = options().memory_limit;
     out.bad_records = bad_records_.total();

@@ -170,6 +170,15 @@ std::vector<LoaderOption> speed_options() {
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},
+      {{.name = "disk_cache",
+        .type = ParamType::kInt,
+        .doc =
+            "Bytes of local disk, in HEADRACE_CACHE, for blocks of files in storages that answer "
+            "late: shared by all processes of the machine, for all epochs and later runs. None: "
+            "as HEADRACE_DISK_CACHE says, or no such cache.",
+        .minimum = 1},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.disk_cache; })},
       one_of<ResidentUse>(
           {.name = "resident",
            .type = ParamType::kString,

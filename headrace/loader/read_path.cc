@@ -6,17 +6,32 @@
 #include "headrace/sources/files_read.h"
 
 namespace headrace {
+namespace {
+
+BlockCache* block_cache_for(uint64_t limit) {
+  if (limit > 0) BlockCache::use(limit);
+  return BlockCache::in_use();
+}
+
+}  // namespace
 
 ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
                    const LoaderOptions& options)
     : cache_limit_(options.cache),
       wanted_(wanted),
+      disk_cache_(block_cache_for(options.disk_cache)),
       cache_(with_record_cache(source, wanted, options.cache)),
       row_index_(with_row_index(cache_.source, options.row_index, options.row_index_file)) {}
 
 RecordCache::Counts ReadPath::cache() const {
   return cache_.cache ? cache_.cache->counts() : RecordCache::Counts{};
 }
+
+BlockCache::Counts ReadPath::disk_cache() const {
+  return disk_cache_ ? disk_cache_->counts() : BlockCache::Counts{};
+}
+
+std::string ReadPath::caution() const { return disk_cache_ ? disk_cache_->caution() : ""; }
 
 std::optional<std::string> ReadPath::look_at_files() {
   if (!cache_.cache) return {};

@@ -21,6 +21,9 @@ class ReadPath {
   // Of the loader's memory limit, for records as they are stored.
   size_t cache_bytes() const { return cache_.cache ? cache_limit_ : 0; }
   RecordCache::Counts cache() const;
+  BlockCache::Counts disk_cache() const;
+  // Why the disk cache keeps nothing, once; else empty.
+  std::string caution() const;
   RowIndexStats row_index() const EXCLUDES_LOCK(mutex_);
   // Has records that are kept read again where their files have changed since; the path of one.
   std::optional<std::string> look_at_files();
@@ -30,6 +33,7 @@ class ReadPath {
  private:
   const size_t cache_limit_;
   const std::vector<bool> wanted_;
+  BlockCache* const disk_cache_;  // the process's, which is never destroyed; null: none
   WithRecordCache cache_;
   WithRowIndex row_index_;
   mutable Mutex mutex_;

@@ -50,4 +50,9 @@ void DelayedCalls::run() {
   mutex_.unlock();
 }
 
+void call_later(double seconds, std::function<void()> call) {
+  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be under way
+  calls.at(now() + seconds, std::move(call));
+}
+
 }  // namespace headrace

@@ -34,4 +34,7 @@ class DelayedCalls {
   std::thread thread_ GUARDED_BY(mutex_);
 };
 
+// On one thread that the process shares, which must not be kept waiting.
+void call_later(double seconds, std::function<void()> call);
+
 }  // namespace headrace

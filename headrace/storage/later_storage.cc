@@ -11,6 +11,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/storage/block_cache.h"
 #include "headrace/storage/delayed_calls.h"
 #include "headrace/storage/staged_reads.h"
 #include "headrace/storage/storage_errors.h"
@@ -20,7 +21,7 @@ namespace {
 
 class LaterFile final : public OpenFile {
  public:
-  LaterFile(const Storage& storage, std::string path, FileIdentity identity)
+  LaterFile(const LaterStorage& storage, std::string path, FileIdentity identity)
       : storage_(storage), path_(std::move(path)), identity_(identity) {}
 
   uint64_t size() const override { return identity_.size; }
@@ -50,6 +51,10 @@ class LaterFile final : public OpenFile {
     return {};
   }
 
+  void will_read(uint64_t offset, uint64_t bytes) const override {
+    storage_.will_read({.path = path_, .offset = offset, .bytes = bytes, .known = identity_});
+  }
+
  private:
   static void scatter(std::span<const uint8_t> bytes, std::span<const std::span<uint8_t>> parts) {
     for (const std::span<uint8_t>& part : parts) {
@@ -58,7 +63,7 @@ class LaterFile final : public OpenFile {
     }
   }
 
-  const Storage& storage_;
+  const LaterStorage& storage_;
   const std::string path_;
   const FileIdentity identity_;
 };
@@ -95,8 +100,7 @@ struct LaterStorage::Flight {
 };
 
 void LaterStorage::call_later(double seconds, std::function<void()> call) {
-  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be under way
-  calls.at(now() + seconds, std::move(call));
+  headrace::call_later(seconds, std::move(call));
 }
 
 std::span<uint8_t> LaterStorage::room_for(const Request& request, uint64_t file_bytes,
@@ -119,6 +123,21 @@ std::span<uint8_t> LaterStorage::room_for(const Request& request, uint64_t file_
 }
 
 void LaterStorage::submit(std::vector<LaterRead> reads) const {
+  if (BlockCache* const cache = BlockCache::in_use()) {
+    cache->submit(std::move(reads),
+                  [this](std::vector<LaterRead> far) { submit_far(std::move(far)); });
+  } else {
+    submit_far(std::move(reads));
+  }
+}
+
+void LaterStorage::will_read(const FilePiece& piece) const {
+  BlockCache* const cache = BlockCache::in_use();
+  if (!cache) return;
+  cache->will_read(piece, [this](std::vector<LaterRead> far) { submit_far(std::move(far)); });
+}
+
+void LaterStorage::submit_far(std::vector<LaterRead> reads) const {
   for (LaterRead& read : reads) {
     std::shared_ptr<Flight> flight;  // shared: std::function wants to be copied
     try {

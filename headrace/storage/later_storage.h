@@ -17,7 +17,10 @@ namespace headrace {
 class LaterStorage : public Storage {
  public:
   bool answers_later() const final { return true; }
+  // Through the cache of blocks, where one is in use (block_cache.h).
   void submit(std::vector<LaterRead> reads) const final;
+  // These bytes will be read soon: the cache may fetch them.
+  void will_read(const FilePiece& piece) const;
   Result<std::unique_ptr<OpenFile>> open(const std::string& path,
                                          const FileIdentity* known) const final;
   // Both take what is staged on this thread (staged_reads.h).
@@ -52,6 +55,7 @@ class LaterStorage : public Storage {
 
  private:
   struct Flight;
+  void submit_far(std::vector<LaterRead> reads) const;
   void go_on(std::shared_ptr<Flight> flight) const;
   void arrived(std::shared_ptr<Flight> flight, Answer answer) const;
   void take(const std::shared_ptr<Flight>& flight, Answer answer) const;

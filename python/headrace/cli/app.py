@@ -9,6 +9,7 @@ import typer
 
 from headrace.cli import (
     bench,
+    cache,
     convert,
     doctor,
     explain,
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 for module in (
     bench,
+    cache,
     doctor,
     info,
     scan,

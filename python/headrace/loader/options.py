@@ -159,6 +159,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "pad_value": _pad_value,
     "memory_limit": _size("memory_limit"),
     "cache": _size("cache"),
+    "disk_cache": _size("disk_cache"),
     "resident": _resident,
     "seed": _seed,
     "video_timeout_s": lambda value: seconds("video_timeout_s", value),

@@ -42,6 +42,7 @@ WIDER = {
     "shuffle_window": Wider("int | None", None),
     "memory_limit": Wider("int | str | None"),
     "cache": Wider("int | str | None"),
+    "disk_cache": Wider("int | str | None"),
     "resident": Wider("bool | str", False),
     "index": Wider("str | PathLike[str] | bool"),
     "error_budget": Wider("int | float | tuple[int, float] | None", None),

@@ -36,6 +36,7 @@ _CHANGED = {  # of the user's keywords: an examination keeps nothing and writes 
     "quarantine": None,
     "resident": False,
     "cache": None,
+    "disk_cache": None,
     "shard": False,
     "sampler": None,
 }

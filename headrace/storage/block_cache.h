@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cache on local disk of files that lie far away: blocks of 8 MiB, shared by all processes of the
+// machine (block_folder.h), below whatever reads from a storage that answers later.
+//
+// - Reads of a file whose identity is known are served from blocks; any other goes to the storage.
+// - A block is fetched whole where the order has announced it (will_read), where a read wants half
+//   of it, or where all files that were read from fit into the limit. Else only the bytes that are
+//   wanted are read, and nothing is kept: with a small cache and random reads each block would be
+//   fetched for one record.
+// - Each block is fetched once, by one process; others wait for it.
+// - What the order needs last is put out first: blocks that it has finished, the last one first,
+//   then the least recently used. Blocks that are announced and not yet finished stay.
+// - Where the folder is full, read-only or damaged, reads go to the storage: caution() says so.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/block_cache_options.h"
+#include "headrace/storage/block_folder.h"
+#include "headrace/storage/burst_threads.h"
+#include "headrace/storage/needed_blocks.h"
+#include "headrace/storage/open_blocks.h"
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+class BlockCache {
+ public:
+  // What storages that answer later read through in this process; null: nothing. The user's, where
+  // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
+  static BlockCache* in_use();
+  // From now on the user's cache folder, as the environment names it, with this limit or a larger
+  // one that was asked for before. Throws Exception HR0279 where it is too small.
+  static void use(uint64_t limit);
+  // For tests: this one from now on. Returns what was in use.
+  static BlockCache* exchange(BlockCache* cache);
+
+  // Throws Exception HR0279.
+  BlockCache(const CacheDirectory& cache, BlockCacheOptions options);
+  ~BlockCache() { settle(); }
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  // Waits until all blocks that are under way are kept.
+  void settle() EXCLUDES_LOCK(mutex_);
+
+  using Far = std::function<void(std::vector<LaterRead>)>;  // submits to the storage itself
+  void submit(std::vector<LaterRead> reads, const Far& far) EXCLUDES_LOCK(mutex_);
+  // All of these bytes will be read soon.
+  void will_read(const FilePiece& piece, const Far& far) EXCLUDES_LOCK(mutex_);
+
+  struct Counts {
+    int64_t hits = 0, misses = 0;  // reads that needed nothing of the storage, and others
+    int64_t around = 0;            // of these misses, reads that no block was fetched for
+    uint64_t hit_bytes = 0, far_bytes = 0;
+    int64_t evicted = 0, failed = 0;  // blocks
+    uint64_t limit = 0;
+  };
+  Counts counts() const EXCLUDES_LOCK(mutex_);
+  void raise_limit(uint64_t limit);
+  std::string folder() const;  // empty: there is none
+  // What keeps it from its work, once; empty where there is nothing new.
+  std::string caution() EXCLUDES_LOCK(mutex_);
+
+ private:
+  struct Part;
+  struct Assembly;
+  struct Fill;
+  using AssemblyPtr = std::shared_ptr<Assembly>;  // shared: by the fills that it waits for
+  using FillPtr = std::shared_ptr<Fill>;          // shared: by what is called for it later
+
+  std::vector<Part> parts_of(const LaterRead& read) const;
+  BlockPtr find(const BlockName& name, const BlockId& id) EXCLUDES_LOCK(mutex_);
+  void serve_or_go_far(LaterRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
+  static void go_far(LaterRead& read, const Far& far);
+  void serve(LaterRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
+  bool is_worth_fills(const LaterRead& read, const std::vector<Part>& parts) REQUIRES_LOCK(mutex_);
+  void serve_by_fills(LaterRead& read, std::vector<Part> parts, const Far& far)
+      EXCLUDES_LOCK(mutex_);
+  FillPtr fill_of(const Part& part, const FilePiece& file, const Far& far, bool urgent)
+      REQUIRES_LOCK(mutex_);
+  void start_fills() EXCLUDES_LOCK(mutex_);
+  void begin(const FillPtr& fill);
+  void fetched(const FillPtr& fill, LaterRead read) EXCLUDES_LOCK(mutex_);
+  void keep(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
+  void finish(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
+  void deliver(const AssemblyPtr& assembly, bool good) EXCLUDES_LOCK(mutex_);
+  void note_read(const Part& part) EXCLUDES_LOCK(mutex_);
+  void warn(std::string text) REQUIRES_LOCK(mutex_);
+
+  const uint64_t block_bytes_;
+  std::atomic<uint64_t> limit_;
+  std::string why_;  // there is no folder
+  const std::unique_ptr<BlockFolder> folder_;
+
+  mutable Mutex mutex_;
+  Condition idle_;
+  Counts counts_ GUARDED_BY(mutex_);
+  std::string caution_ GUARDED_BY(mutex_);
+  bool cautioned_ GUARDED_BY(mutex_) = false;
+  double closed_until_ GUARDED_BY(mutex_) = 0;  // after a failure nothing is kept before
+  uint64_t known_bytes_ GUARDED_BY(mutex_) = 0;
+  std::unordered_set<uint64_t> known_files_ GUARDED_BY(mutex_);
+  OpenBlocks opened_ GUARDED_BY(mutex_);
+  std::unordered_map<BlockName, FillPtr, HashBlockName> fills_ GUARDED_BY(mutex_);
+  std::list<FillPtr> waiting_ GUARDED_BY(mutex_);  // fills that have not begun
+  int active_ GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<NeededBlocks> needed_ GUARDED_BY(mutex_);
+  BurstThreads threads_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of a file that lies far away, as a file of the cache folder: its bytes, and after them
+// which bytes of which file they are and a checksum of each 32 KiB.
+//
+// The format is private and parsed as hostile input: what is cut short, changed or of another file
+// is no block. Every read is compared with its checksums. All members may be called from any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+// Which bytes of which file. A file that was replaced has another identity, and so other blocks.
+struct BlockId {
+  std::string path;  // as it is shown
+  FileIdentity identity;
+  uint64_t offset = 0, bytes = 0;
+};
+
+class BlockFile {
+ public:
+  static constexpr uint64_t kChunk = 32 << 10;
+
+  // What is written after the block's bytes.
+  static std::vector<uint8_t> footer(const BlockId& id, std::span<const uint8_t> bytes);
+  // Takes the descriptor, of a regular file, and closes it. Null where that is no block.
+  static std::unique_ptr<const BlockFile> open(int descriptor);
+  ~BlockFile();
+  BlockFile(const BlockFile&) = delete;
+  BlockFile& operator=(const BlockFile&) = delete;
+
+  const BlockId& id() const { return id_; }
+  bool holds(const BlockId& wanted) const {
+    return id_.identity == wanted.identity && id_.offset == wanted.offset &&
+           id_.bytes == wanted.bytes;
+  }
+  enum class Got : uint8_t { kAll, kWouldWait, kDamaged };
+  // Fills `out` from the block's byte `begin` on. Without `may_wait` only from the page cache.
+  // REQUIRES: it lies inside.
+  Got read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const;
+  // Sets its time of modification, by which blocks are put out: the oldest first.
+  void set_time(int64_t seconds) const;
+  bool is_deleted() const;
+
+ private:
+  BlockFile(int descriptor, BlockId id, std::vector<uint32_t> sums)
+      : descriptor_(descriptor), id_(std::move(id)), sums_(std::move(sums)) {}
+
+  const int descriptor_;
+  const BlockId id_;
+  const std::vector<uint32_t> sums_;  // of the chunks
+};
+
+}  // namespace headrace

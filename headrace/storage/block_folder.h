@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of blocks that all processes of a machine share: HEADRACE_CACHE/blocks.
+//
+// A block appears whole, by a link to a file that had no name until then, so a killed process
+// leaves nothing. Who fills which block, and which blocks someone still needs, are locks on bytes
+// of one file, "blocks.lock": the system lets go of them with the process. That file also has the
+// sum of all blocks' bytes, and every block that is put in is counted under its lock, so that the
+// limit holds whatever the number of processes.
+//
+// Only blocks are deleted: regular files of this user that have a block's name. Links are not
+// followed. All members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/block_file.h"
+#include "headrace/storage/cache_directory.h"
+
+namespace headrace {
+
+// What names a block: a hash of the path, the identity and the place.
+struct BlockName {
+  uint64_t high = 0, low = 0;
+  bool operator==(const BlockName&) const = default;
+  std::string file() const;  // "0123456789abcdef0123456789abcdef.block"
+  static std::optional<BlockName> from_file(std::string_view file);  // nothing: no block's name
+};
+struct HashBlockName {
+  size_t operator()(const BlockName& name) const { return name.low; }
+};
+BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
+
+class BlockFolder {
+ public:
+  // Null where there is none, with `why`: it cannot be made, or is not this user's alone.
+  static std::unique_ptr<BlockFolder> open(const CacheDirectory& cache, std::string& why);
+  ~BlockFolder();
+  BlockFolder(const BlockFolder&) = delete;
+  BlockFolder& operator=(const BlockFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  // The block, where it is there. One that is not what it should be is deleted.
+  std::unique_ptr<const BlockFile> find(const BlockName& name, const BlockId& wanted) const;
+  void remove(const BlockName& name) const;
+
+  struct Room {
+    uint64_t limit = 0;
+    // Blocks of this process that stay.
+    std::function<bool(const std::string& file)> stays;
+  };
+  struct Put {
+    int error_number = 0;  // 0: it is there
+    bool no_room = false;  // what could be put out does not suffice
+    int64_t evicted = 0;   // blocks
+  };
+  // Puts a block in, and others out where the limit wants it.
+  Put put(const BlockName& name, const BlockId& id, std::span<const uint8_t> bytes,
+          const Room& room) EXCLUDES_LOCK(counting_);
+
+  // One process at a time fills a block. True where this one may; false while another does.
+  bool begin_fill(const BlockName& name) const;
+  void end_fill(const BlockName& name) const;
+  // While a process needs a block no process puts it out.
+  void need(const BlockName& name) const;
+  void need_no_more(const BlockName& name) const;
+
+  struct Entry {
+    std::string file;
+    uint64_t bytes = 0;
+    int64_t used_ns = 0;  // the smallest is put out first
+  };
+  std::vector<Entry> entries() const;
+  // Its id, for people; empty path where it is no block.
+  BlockId id_of(const std::string& file) const;
+  uint64_t total_bytes() const;
+  // Deletes all that no process needs. Returns how many bytes.
+  uint64_t clear() EXCLUDES_LOCK(counting_);
+
+ private:
+  BlockFolder(std::string path, int folder, int locks)
+      : path_(std::move(path)), folder_(folder), locks_(locks) {}
+  bool set_lock(int64_t byte, short type) const;
+  bool begin_counting() const;
+  void end_counting() const;
+  uint64_t read_total() const;
+  void write_total(uint64_t bytes) const;
+  int link_new(const std::string& file, std::span<const uint8_t> bytes,
+               std::span<const uint8_t> footer, const std::function<bool()>& counted) const;
+  bool evict(const Entry& entry) const;
+  void count_anew() EXCLUDES_LOCK(counting_);
+  void delete_leftovers() const;
+
+  const std::string path_;
+  const int folder_, locks_;
+  Mutex counting_;  // of this process's threads, which share their locks
+};
+
+}  // namespace headrace

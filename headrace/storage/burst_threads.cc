@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/burst_threads.h"
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace headrace {
+
+void BurstThreads::call(std::function<void()> work) {
+  {
+    MutexLock lock(mutex_);
+    waiting_.push_back(std::move(work));
+    if (threads_ == most_) return;
+    ++threads_;
+  }
+  try {
+    std::thread([this] { run(); }).detach();  // wait() knows when it has ended
+  } catch (const std::system_error&) {
+    run();
+  }
+}
+
+void BurstThreads::wait() {
+  MutexLock lock(mutex_);
+  while (threads_ > 0) idle_.wait(mutex_);
+}
+
+void BurstThreads::run() {
+  mutex_.lock();
+  while (!waiting_.empty()) {
+    auto work = std::move(waiting_.front());
+    waiting_.pop_front();
+    mutex_.unlock();
+    work();
+    work = nullptr;  // what it holds goes before anyone hears of the end
+    mutex_.lock();
+  }
+  --threads_;
+  idle_.notify_all();
+  mutex_.unlock();
+}
+
+}  // namespace headrace
