@@ -152,7 +152,7 @@ def test_a_disk_cache_serves_later_epochs_and_loaders_with_the_same_batches(
     assert far.requests == before + 1
     stats = again.stats()["disk_cache"]
     assert stats["hits"] > 0 and stats["limit"] == 64 << 20 and stats["failed"] == 0
-    with pytest.raises(hr.ConfigError, match="HR0279"):
+    with pytest.raises(hr.ConfigError, match="HR0298"):
         small(source, batch_size=10, disk_cache="1 MiB")
 
     pytest.importorskip("typer")

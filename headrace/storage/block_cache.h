@@ -41,12 +41,12 @@ class BlockCache {
   // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
   static BlockCache* in_use();
   // From now on the user's cache folder, as the environment names it, with this limit or a larger
-  // one that was asked for before. Throws Exception HR0279 where it is too small.
+  // one that was asked for before. Throws Exception HR0298 where it is too small.
   static void use(uint64_t limit);
   // For tests: this one from now on. Returns what was in use.
   static BlockCache* exchange(BlockCache* cache);
 
-  // Throws Exception HR0279.
+  // Throws Exception HR0298.
   BlockCache(const CacheDirectory& cache, BlockCacheOptions options);
   ~BlockCache() { settle(); }
   BlockCache(const BlockCache&) = delete;

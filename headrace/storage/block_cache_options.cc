@@ -13,7 +13,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kInvalidLimit{
-    "HR0279", ErrorKind::kConfig, "invalid limit of the disk cache",
+    "HR0298", ErrorKind::kConfig, "invalid limit of the disk cache",
     "disk_cache= and HEADRACE_DISK_CACHE say how many bytes of local disk the blocks of files that "
     "lie far away may take, in HEADRACE_CACHE: \"200GB\", \"1.5TiB\" or a number. Blocks have 8 "
     "MiB; with fewer than four there is nothing to choose from when one has to go."};

@@ -13,13 +13,13 @@ struct BlockCacheOptions {
   uint64_t block_bytes = uint64_t{8} << 20;
 };
 
-// The limit. Throws Exception HR0279 where it is smaller than a few blocks.
+// The limit. Throws Exception HR0298 where it is smaller than a few blocks.
 uint64_t checked_limit(const BlockCacheOptions& options);
 
 // "200GB", "1.5 TiB", "64000000". Nothing where it is no such number.
 std::optional<uint64_t> bytes_from_text(std::string_view text);
 
-// HEADRACE_DISK_CACHE; 0 where it is not set, or "0". Throws Exception HR0279 for what is no
+// HEADRACE_DISK_CACHE; 0 where it is not set, or "0". Throws Exception HR0298 for what is no
 // number.
 uint64_t limit_of_environment();
 
