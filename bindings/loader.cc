@@ -246,6 +246,12 @@ void bind_loader(nb::module_& module) {
             return self.with([&](Loader& loader) { return loader.indices(epoch, index); });
           },
           nb::arg("epoch"), nb::arg("index"))
+      .def(
+          "weight",
+          [](const LoaderHandle& self, int64_t batch) {
+            return self.with([&](Loader& loader) { return loader.weight(batch); });
+          },
+          nb::arg("batch"))
       .def("batches_per_epoch",
            [](const LoaderHandle& self) {
              return self.with([](Loader& loader) { return loader.batches_per_epoch(); });

@@ -70,6 +70,7 @@ struct LoaderOptions {
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
   std::string quarantine = {};  // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
+  bool uneven = false;  // whether the ranks need not divide the global batch (Loader::weight)
   int rank = 0, world_size = 1;
   // shared: Python's object and the loader use the same sampler. Null: all records once, in
   // order or by the keyed permutation.
@@ -147,6 +148,8 @@ class Loader {
   // count as received.
   void take_back();
   int64_t batches_per_epoch() const;
+  // BatchLayout::weight().
+  double weight(int64_t batch) const;
 
   // Starts the present epoch over, or the next one once a batch was taken.
   void restart(const std::function<void()>& interrupted = {});

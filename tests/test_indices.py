@@ -154,6 +154,8 @@ def test_batches_of_loaders(tmp_path: Path) -> None:
                 call(index)
         with pytest.raises((IndexError, hr.ConfigError)):
             engine.indices(0, index)
+        with pytest.raises((IndexError, hr.ConfigError)):
+            engine.weight(index)
     for epoch in (-1, -(2**62)):
         with pytest.raises((IndexError, hr.ConfigError)):
             engine.batch(epoch, 0)
@@ -208,7 +210,7 @@ SWEPT = {
     "Source": {"key(index)", "file(index)", "read(index)"},
     "Sampler": {"index(seed)", "index(epoch)", "index(position)"},
     "Loader": {"batch(epoch)", "batch(index)", "indices(epoch)", "indices(index)"}
-    | {"set_epoch(epoch)"},
+    | {"set_epoch(epoch)", "weight(batch)"},
     "StoredBatch": {"values(field)", "views(field)"},
     "DeferredPicture": {f"crop({name})" for name in ("x", "y", "width", "height")}
     | {f"pad({name})" for name in ("left", "top", "right", "bottom")}

@@ -451,6 +451,10 @@ class Loader::Impl {
   bool leaves_unfinished() const { return finish_.any(); }
   const LoaderOptions& options() const { return resolved_.options; }
   const BatchLayout& layout() const { return layout_; }
+  double weight(int64_t index) const {
+    check_batch(0, index);
+    return layout_.weight(index);
+  }
   int64_t epoch() const { return position_.place().epoch; }
   LoaderState state() const { return position_.state(); }
   std::vector<BadRecord> quarantine() const { return bad_records_.list(); }
@@ -505,6 +509,7 @@ std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
   }
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
+double Loader::weight(int64_t batch) const { return impl_->weight(batch); }
 void Loader::restart(const std::function<void()>& interrupted) { impl_->restart(interrupted); }
 void Loader::set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
   impl_->set_epoch(epoch, interrupted);

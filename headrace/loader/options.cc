@@ -68,6 +68,13 @@ std::vector<LoaderOption> batch_options() {
            .fallback = std::string("keep")},
           kBatches, [](auto& o) -> auto& { return o.last_batch; },
           {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
+      {{.name = "uneven",
+        .type = ParamType::kBool,
+        .doc = "Allow ranks that do not divide the global batch: their batches differ by one "
+               "record, and batch.weight scales the loss. See docs/elastic.md.",
+        .fallback = false},
+       kBatches,
+       into([](auto& o) -> auto& { return o.uneven; })},
       {{.name = "fields",
         .type = ParamType::kStrings,
         .doc = "Names and order of what is delivered; beside the source's fields also id, key and "

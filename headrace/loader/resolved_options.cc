@@ -64,7 +64,8 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
   const std::span<const int64_t> sizes = sampler.batch_sizes();
   if (sizes.empty()) {
     return {sampler.size(),     global_batch_of(options), options.rank,
-            options.world_size, options.last_batch,       group};
+            options.world_size, options.last_batch,       group,
+            options.uneven};
   }
   if (options.batch_size > 0 || options.global_batch_size > 0) {
     raise(kBadLoaderOption,

@@ -13,7 +13,9 @@ namespace {
 const ErrorCode kIndivisible{
     "HR0720", ErrorKind::kConfig, "ranks do not divide the global batch",
     "Every rank takes an equal slice of each global batch, so that the order of records does not "
-    "depend on the number of ranks. Choose a global batch size that is a multiple of it."};
+    "depend on the number of ranks. Choose a global batch size that is a multiple of it, or, where "
+    "the number of ranks changes, uneven=True: slices then differ by one record, and batch.weight "
+    "scales the loss. Each rank has a record of every batch in any case."};
 
 const ErrorCode kEmptyRank{
     "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
@@ -31,18 +33,22 @@ const ErrorCode kCutGroup{
 }  // namespace
 
 BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size,
-                         LastBatch last, int64_t group)
+                         LastBatch last, int64_t group, bool uneven)
     : positions_(positions),
       global_batch_(global_batch),
       group_(group),
       rank_(rank),
       world_size_(world_size),
       last_(last) {
-  if (global_batch % world_size != 0) {
-    raise(kIndivisible, "global_batch_size " + std::to_string(global_batch) + " over " +
-                            std::to_string(world_size) + " ranks");
+  const bool divides = global_batch % world_size == 0;
+  if (uneven ? global_batch < world_size : !divides) {
+    raise(kIndivisible,
+          "global_batch_size " + std::to_string(global_batch) + " over " +
+              std::to_string(world_size) + " ranks",
+          uneven ? "a larger global_batch_size"
+                 : "a multiple of the ranks, or uneven=True with batch.weight");
   }
-  if (rank_batch() % group != 0) {
+  if (rank_batch() % group != 0 || (!divides && group > 1)) {
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
                          (world_size > 1 ? " records a rank" : " records") +
                          " is no multiple of the " + std::to_string(group) + " that a step mixes");
@@ -108,6 +114,15 @@ BatchRange BatchLayout::range(int64_t batch) const {
   return {cut(rank_), cut(rank_ + 1)};
 }
 
+double BatchLayout::weight(int64_t batch) const {
+  const BatchRange mine = range(batch);
+  const int64_t first = batch * global_batch_;
+  const int64_t count =
+      sizes_ ? sizes_->records[size_t(batch)] : std::min(global_batch_, positions_ - first);
+  const int64_t records = std::max<int64_t>(std::min(mine.end, first + count) - mine.begin, 0);
+  return static_cast<double>(records) * world_size_ / static_cast<double>(count);
+}
+
 int64_t BatchLayout::records_before(int64_t batch) const {
   if (sizes_) return batch == 0 ? 0 : sizes_->ends[size_t(batch - 1)];
   return std::min(batch * global_batch_, positions_);
@@ -116,11 +131,11 @@ int64_t BatchLayout::records_before(int64_t batch) const {
 int64_t BatchLayout::rows_before(int64_t batch) const {
   if (batch == 0) return 0;
   if (sizes_) return sizes_->row_ends[size_t(batch - 1)];
-  return (batch - 1) * rank_batch() + range(batch - 1).size();
+  return (batch - 1) * full_rows() + range(batch - 1).size();
 }
 
 int64_t BatchLayout::position_of_row(int64_t row) const {
-  int64_t batch = row / rank_batch();
+  int64_t batch = row / full_rows();
   if (sizes_) batch = std::ranges::upper_bound(sizes_->row_ends, row) - sizes_->row_ends.begin();
   return range(batch).begin + row - rows_before(batch);
 }

@@ -30,11 +30,12 @@ struct BatchRange {
 
 class BatchLayout {
  public:
-  // Throws HR0720 when the ranks do not divide the global batch, HR0721 when the kept last batch
+  // uneven: slices of a batch may differ by one row. Throws HR0720 when the ranks do not divide the
+  // global batch and are not uneven, or are more than its records; HR0721 when the kept last batch
   // has fewer groups than there are ranks (a rank would have none), HR0723 when a rank's batch is
   // no multiple of the group.
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last,
-              int64_t group = 1);
+              int64_t group = 1, bool uneven = false);
 
   // Batches of these sizes. Throws HR0721 where one has fewer records than there are ranks, HR0723
   // where there are groups. REQUIRES: sizes are there, and positive.
@@ -45,6 +46,9 @@ class BatchLayout {
   int64_t rank_batch() const { return (global_batch_ + world_size_ - 1) / world_size_; }
   int64_t batches() const;
   BatchRange range(int64_t batch) const;
+  // What scales the mean loss of this rank's records of a batch, so that the mean over the ranks is
+  // the mean over the batch: this rank's records, as a multiple of an equal slice.
+  double weight(int64_t batch) const;
   // Records of all ranks in the batches before this one, and those of this rank.
   int64_t records_before(int64_t batch) const;
   int64_t rows_before(int64_t batch) const;
@@ -55,6 +59,8 @@ class BatchLayout {
   struct Sizes {
     std::vector<int64_t> records, ends, row_ends;  // by batch: of it, up to its end, of this rank
   };
+  int64_t full_rows() const { return rows_of(rank_ + 1) - rows_of(rank_); }  // of a full batch
+  int64_t rows_of(int64_t ranks) const { return global_batch_ * ranks / world_size_; }
   int64_t groups_in(int64_t positions) const { return (positions + group_ - 1) / group_; }
   int64_t positions_, global_batch_, group_;
   int rank_, world_size_;

@@ -40,6 +40,36 @@ TEST(BatchLayout, SlicesOfAllRanksAreTheBatchAndEndWhereGroupsEnd) {
   }
 }
 
+// A billion records over a thousand ranks, of which the number changes: by slices, not by records.
+TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
+  constexpr int64_t kPositions = 1'000'000'007;
+  for (const int64_t global_batch : {1'000, 4'096, 4'097}) {
+    for (const int world : {1, 7, 999, 1'000}) {
+      for (const int64_t batch : {int64_t{0}, int64_t{77'777}, kPositions / global_batch - 1}) {
+        int64_t at = batch * global_batch;
+        double weights = 0;
+        for (int rank = 0; rank < world; ++rank) {
+          const BatchLayout layout(kPositions, global_batch, rank, world, LastBatch::kDrop, 1,
+                                   true);
+          const BatchRange range = layout.range(batch);
+          EXPECT_EQ(range.begin, at);
+          EXPECT_TRUE(range.size() == layout.rank_batch() || range.size() == global_batch / world);
+          const int64_t row = layout.rows_before(batch);
+          EXPECT_EQ(layout.position_of_row(row), range.begin);
+          EXPECT_EQ(layout.position_of_row(row + range.size() - 1), range.end - 1);
+          weights += layout.weight(batch);
+          at = range.end;
+        }
+        EXPECT_EQ(at, (batch + 1) * global_batch);
+        EXPECT_NEAR(weights, world, 1e-6);
+      }
+    }
+  }
+  EXPECT_THROW(BatchLayout(100, 10, 0, 3, LastBatch::kDrop), Exception);
+  EXPECT_THROW(BatchLayout(100, 10, 0, 11, LastBatch::kDrop, 1, true), Exception);
+  EXPECT_THROW(BatchLayout(100, 12, 0, 5, LastBatch::kDrop, 2, true), Exception);
+}
+
 TEST(BatchLayout, RefusesABatchThatCutsGroups) {
   EXPECT_THROW(BatchLayout(100, 30, 0, 1, LastBatch::kKeep, 4), Exception);
   EXPECT_THROW(BatchLayout(100, 24, 0, 4, LastBatch::kKeep, 4), Exception);

@@ -167,6 +167,13 @@ def _reduce(self: Any) -> tuple[Any, ...]:
     return (_rebuild, (self._layout, tuple(self), getattr(self, "__dict__", None)))
 
 
+def with_attributes(batch: Any, **attributes: Any) -> Any:
+    """The same batch with these as attributes; they are no fields of it."""
+    out = batch_class(batch._layout, inspected=True)._make(batch)
+    out.__dict__.update(attributes)
+    return out
+
+
 def batch_class(layout: Layout, inspected: bool = False) -> Any:
     """The class of batches of this layout. ``inspected``: with room for ``id`` and ``key``."""
     return _made_class(layout, inspected)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,34 @@ class TestTorch(NamedBatches):
 
 def test_two_ranks_under_torchrun_read_each_record_once_and_resume(tmp_path: Path) -> None:
     check_all([*TORCHRUN, str(HERE / "rank_torchrun.py")], tmp_path)
+
+
+def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    """By committed steps each record comes once an epoch, and training is that of one process."""
+
+    def steps_of(world: int, *die: str) -> tuple[int, list[list[list[Any]]]]:
+        command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
+        done = subprocess.run([sys.executable, *command], capture_output=True, timeout=300)
+        logs = [(tmp_path / f"{world}-{r}.jsonl").read_text() for r in range(world)]
+        ranks = [[json.loads(line) for line in log.splitlines()] for log in logs]
+        return done.returncode, [list(step) for step in zip(*ranks, strict=True)]
+
+    code, begun = steps_of(2, "5")
+    assert code != 0 and len(begun) == 5  # the fifth step is not in the checkpoint
+    code, rest = steps_of(3)
+    assert code == 0
+    committed = begun[:4] + rest
+    assert [step[0][:2] for step in committed] == [[e, b] for e in range(2) for b in range(6)]
+    for epoch in range(2):
+        ids = [i for step in committed for each in step if each[0] == epoch for i in each[2]]
+        assert sorted(ids) == list(range(44))
+    whole = hr.Loader(
+        hr.records(x=np.arange(44, dtype=np.float32)), global_batch_size=8, shuffle=True, seed=3
+    )
+    weight = 0.0
+    for step, batch in zip(committed, (b for _ in range(2) for b in whole), strict=True):
+        weight -= 1e-4 * float(np.mean(2 * (weight * batch.x - 1) * batch.x))
+        assert [each[3] for each in step] == pytest.approx([weight] * len(step), rel=1e-4)
 
 
 def test_ranks_with_several_devices_each_read_each_record_once_and_resume(tmp_path: Path) -> None:

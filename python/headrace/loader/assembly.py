@@ -135,6 +135,24 @@ class Assembly:
         engine.load_state(state)
         return engine
 
+    def set_shard(self, shard: Shard, state: Mapping[str, int]) -> None:
+        """Another engine's loader for another part of the global batch, at this state. An error
+        leaves everything as it was."""
+        engine = self.engine()
+        before, self._streams = self._streams, engine.state().get("streams", 0)
+        made = None
+        try:
+            made = self.make(shard=shard[:2])
+            made.load_state(dict(state))
+        except BaseException:
+            self._streams = before
+            if made is not None:
+                made.close()
+            raise
+        engine.close()
+        self._engine, self.shard, self.given["shard"] = made, shard, shard[:2]
+        self.forget_inspector()
+
     def may_join_ranks(self) -> bool:
         """Whether ranks may still come up, of which nothing is known yet."""
         return not self.is_settled and self.shard.origin == ALONE

@@ -7,11 +7,12 @@ import functools
 import json
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import inspection
 from headrace.arguments import integer, switch
+from headrace.batch import with_attributes
 from headrace.drawing.grid import Grid
 from headrace.global_draws import LoopTurn
 from headrace.loader import description, options, resume_state, table
@@ -22,6 +23,7 @@ from headrace.loader.iteration import Iteration, exiting, live, refuse_dataloade
 from headrace.loader.loaded_state import LoadedState
 from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
+from headrace.loader.shard import Shard, resolve_shard
 from headrace.loader.turn import Turn
 from headrace.per_record import Layout
 from headrace.sources import Source
@@ -77,6 +79,7 @@ class Loader(Outputs):
         self._loaded = LoadedState()
         self._delivery: Delivery = EngineBatches(self._assembly)
         self._unused: _Unused | None = None
+        self._latest: _Unused | None = None  # the iterator that was begun last
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         live.add(self)
@@ -124,7 +127,7 @@ class Loader(Outputs):
         self._loaded.begin(self._assembly.engine())
         self._assembly.is_settled = True
         self._run(form)
-        self._unused = _Unused(self._turn.number, form)
+        self._unused = self._latest = _Unused(self._turn.number, form)
         self._last_seen = time.perf_counter()
         self._loop.begin()
         return Iteration(self._next, self._turn, form)
@@ -169,7 +172,10 @@ class Loader(Outputs):
         if parts is None:
             return None
         try:
-            return iteration.form.batch_of(self._layout, parts)
+            batch = iteration.form.batch_of(self._layout, parts)
+            if self._assembly.given["uneven"] and hasattr(batch, "_layout"):
+                batch = with_attributes(batch, weight=self.weight)
+            return batch
         except BaseException:
             if not ended():
                 delivery.take_back()
@@ -203,6 +209,63 @@ class Loader(Outputs):
         if unused is not None:
             self._run(unused.form)
             self._turn.number, self._unused = unused.number, unused  # which goes on
+
+    def seek(self, step: int) -> None:
+        """The next batch is that of this step, counted from the begin of epoch 0 on: batch
+        ``step % len(loader)`` of epoch ``step // len(loader)``.
+
+        For trainers that count committed steps: a step that was not committed comes again. An
+        iterator goes on from there; where it stands there already, nothing happens.
+        """
+        number = integer("step", step, maximum=resume_state.MOST)
+        epoch, batch = divmod(number, len(self))
+        state = self.present_state()
+        if (state["epoch"], state["batch"]) == (epoch, batch):
+            return
+        bad = state["bad_records"] if state["epoch"] == epoch else 0
+        place = {**state, "epoch": epoch, "batch": batch, "bad_records": bad}
+        self._move(lambda: self._loaded.load(place, self._assembly))
+
+    def set_shard(self, rank: int, world_size: int) -> None:
+        """This process is that rank of so many from the next batch on.
+
+        All ranks call it after the same batch. Only what was read ahead is dropped (and what
+        ``resident=`` keeps, which is made again); an iterator goes on. ``stats()`` begins again.
+        ConfigError HR0720 where the ranks do not divide the global batch and uneven=True was not
+        given, HR0711 with batch_size=, whose global batch depends on the ranks.
+        """
+        shard = resolve_shard((rank, world_size))
+        self._move(lambda: self._set_shard(shard))
+
+    def _set_shard(self, shard: Shard) -> None:
+        self._assembly.set_shard(shard, self.present_state())
+        before, self._delivery = self._delivery, EngineBatches(self._assembly)
+        before.close()
+
+    def _move(self, work: Callable[[], None]) -> None:
+        """Does it between two batches; the iterator that is in use goes on after it."""
+        self._assembly.engine()
+        unused, latest = self._unused, self._latest
+        goes_on = latest is not None and latest.number == self._turn.number
+
+        def moved() -> None:
+            self._end_run()
+            try:
+                work()
+            finally:  # an error leaves it where it was
+                if goes_on and latest is not None:
+                    self._run(latest.form)
+                    self._turn.number, self._unused = latest.number, unused
+
+        self._turn.take_over(moved)
+
+    @property
+    def weight(self) -> float:
+        """What scales the mean loss of this rank in the batch received last: its records, as a
+        multiple of an equal slice of the global batch. 1 where all ranks have as many."""
+        engine = self._assembly.engine()
+        received = (self._delivery.received() or engine.state())["batch"]
+        return float(engine.weight(max(received - 1, 0)))
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
@@ -272,7 +335,10 @@ class Loader(Outputs):
         place = integer("epoch", epoch), integer("index", index)
         _, _, values = inspector.batch(*place)
         names = (output["name"] for output in inspector.outputs())
-        return form.inspected(self._layout, dict(zip(names, values, strict=True)), place)
+        batch = form.inspected(self._layout, dict(zip(names, values, strict=True)), place)
+        if self._assembly.given["uneven"]:
+            batch.__dict__["weight"] = inspector.weight(index)
+        return batch
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""

@@ -24,19 +24,36 @@ def resolve_shard(shard: Any) -> Shard:
     """ "auto": torch.distributed where it is initialized, else torchrun's variables, else alone."""
     if shard is False or shard is None:
         return Shard(0, 1, "given")
-    if shard == "auto":
+    if isinstance(shard, str) and shard == "auto":
         return _detected_shard()
+    if callable(getattr(shard, "size", None)):
+        return _of_group(shard)
     try:
         rank, world_size = shard
     except (TypeError, ValueError):
         raise BAD_VALUE.error(
-            f"shard must be 'auto', False or (rank, world_size) (got {shard!r})"
+            f"shard must be 'auto', False, (rank, world_size) or a process group (got {shard!r})"
         ) from None
     world_size = integer("world_size of shard", world_size, 1, INT32)
     rank = integer("rank of shard", rank)
     if rank >= world_size:
         raise BAD_VALUE.error(f"rank {rank} of shard is outside a world of {world_size}")
     return Shard(rank, world_size, "given")
+
+
+def _of_group(group: Any) -> Shard:
+    """Of a process group of torch.distributed, or a DeviceMesh with one dimension."""
+    name = type(group).__name__
+    if getattr(group, "ndim", 1) != 1:
+        raise BAD_VALUE.error(
+            f"shard is a {name} of {group.ndim} dimensions",
+            hint='the dimension that divides the batch: shard=mesh["dp"]',
+        )
+    find = getattr(group, "get_local_rank", None) or getattr(group, "rank", None)
+    rank, world_size = int(find()) if callable(find) else -1, int(group.size())
+    if not 0 <= rank < world_size:
+        raise BAD_VALUE.error(f"this process is not a rank of the {name} given as shard")
+    return Shard(rank, world_size, f"of a {name}")
 
 
 def machines(shard: Shard) -> int:

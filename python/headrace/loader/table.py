@@ -65,7 +65,8 @@ PYTHONS_OWN = {
             "auto",
             "Order",
             "Which part of every global batch is this process's: 'auto' (torch.distributed or "
-            "torchrun), False, or (rank, world_size).",
+            "torchrun), False, (rank, world_size), or the data-parallel group: a process group of "
+            'torch.distributed, or mesh["dp"] of a DeviceMesh.',
         ),
     )
 }

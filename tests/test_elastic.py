@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: the number of ranks may change at any batch, to any number; by committed steps each
+record comes once an epoch, and the gradient is that of the global batch."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+RECORDS, GLOBAL = 57, 10  # five batches, and seven records for the last
+HISTORIES = int(os.environ.get("HEADRACE_HISTORIES", "10"))
+WORLDS = (4, 2, 3, 8, 1)
+VALUES = np.random.default_rng(3).normal(size=RECORDS).astype(np.float32)
+
+
+def loader(**given: Any) -> hr.Loader:
+    options = {"global_batch_size": GLOBAL, "shuffle": True, "seed": 7, "uneven": True, **given}
+    if options["last_batch"] == "keep" and options.get("shard", (0, 1))[1] == 8:
+        options["last_batch"] = "drop"
+    return hr.Loader(hr.records(value=VALUES, number=np.arange(RECORDS)), **options)
+
+
+def slice_of(rows: list[int], rank: int, world: int) -> list[int]:
+    return rows[len(rows) * rank // world : len(rows) * (rank + 1) // world]
+
+
+@pytest.fixture(scope="module", params=["keep", "drop"])
+def last_batch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def whole_epochs(last_batch: str, epochs: int = 3) -> list[list[list[int]]]:
+    run = loader(last_batch=last_batch)
+    return [[batch.number.tolist() for batch in run] for _ in range(epochs)]
+
+
+@pytest.mark.parametrize("world", [3, 4, 7])
+def test_uneven_ranks_make_up_the_batch_and_their_weights_its_gradient(world: int) -> None:
+    def gradient(values: Any, slope: float = 0.3) -> float:  # of mean((slope * v - v**2)**2) / 2
+        v = values.astype(np.float64)
+        return float(np.mean((slope * v - v**2) * v))
+
+    runs = [loader(last_batch="keep", shard=(rank, world)) for rank in range(world)]
+    for together, *parts in zip(loader(last_batch="keep"), *runs, strict=True):
+        rows = [part.number.tolist() for part in parts]
+        assert list(itertools.chain.from_iterable(rows)) == together.number.tolist()
+        assert max(map(len, rows)) - min(map(len, rows)) <= 1
+        assert sum(part.weight for part in parts) == pytest.approx(world)
+        assert together.weight == 1
+        # What ranks do that average gradients.
+        average = sum(part.weight * gradient(part.value) for part in parts) / world
+        assert average == pytest.approx(gradient(together.value))
+        assert [run.weight for run in runs] == [part.weight for part in parts]
+    assert runs[1].batch(0, 5).weight == parts[1].weight
+
+
+def test_ranks_that_do_not_divide_the_batch_are_the_users_word() -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0720[^\0]*uneven=True"):
+        loader(last_batch="keep", uneven=False, shard=(0, 3))
+    with pytest.raises(hr.ConfigError, match=r"HR0720[^\0]*10 over 11 ranks"):
+        loader(last_batch="drop", shard=(0, 11))
+
+
+def test_padding_counts_for_nothing_in_the_weights() -> None:
+    fields = ("number", "valid")
+    runs = [loader(last_batch="pad", fields=fields, shard=(rank, 4)) for rank in range(4)]
+    *_, last = zip(*runs, strict=True)
+    weights = [part.weight for part in last]
+    assert weights == pytest.approx([part.valid.sum() * 4 / 7 for part in last])
+
+
+def test_an_iterator_goes_on_in_another_world(last_batch: str) -> None:
+    whole = whole_epochs(last_batch)
+    run = loader(last_batch=last_batch, shuffle="streams")
+    streamed = [batch.number.tolist() for batch in run]
+    for order, shuffle in ((whole[0], True), (streamed, "streams")):
+        run = loader(last_batch=last_batch, shuffle=shuffle)
+        got = []
+        for number, batch in enumerate(run):
+            rank, world = run.assembly.shard[:2]
+            assert batch.number.tolist() == slice_of(order[number], rank, world)
+            got.append(number)
+            next_world = (3, 2, 4, 1)[number % 4]
+            run.set_shard(next_world - 1, next_world)
+        assert got == list(range(len(order))) and run.epoch == 1
+    before = run.state_dict()
+    with pytest.raises(hr.ConfigError, match="HR0720"):
+        run.set_shard(0, 11)
+    assert run.state_dict() == before and repr(run).count(" of 11") == 0
+    by_rank = loader(global_batch_size=None, batch_size=5, last_batch=last_batch)
+    with pytest.raises(hr.ConfigError, match=r"HR0711.*global batch"):
+        by_rank.set_shard(0, 2)
+
+
+def test_a_step_is_sought_by_its_number(last_batch: str) -> None:
+    whole = [batch for epoch in whole_epochs(last_batch) for batch in epoch]
+    run = loader(last_batch=last_batch)
+    length = len(run)
+    batches = iter(run)
+    for step in (0, 1, 1, 2, length - 1, length, length + 1, 3, 2 * length + 1):
+        run.seek(step)
+        assert next(batches).number.tolist() == whole[step]
+        assert (run.epoch, run.state_dict()["batch"]) == (step // length, step % length + 1)
+    run.seek(length)
+    assert [batch.number.tolist() for batch in run] == whole[length : 2 * length]
+    with pytest.raises(hr.ConfigError):
+        run.seek(-1)
+
+
+def test_histories_of_crashes_and_worlds_take_each_record_once(last_batch: str) -> None:
+    epochs = whole_epochs(last_batch)
+    for seed in range(HISTORIES):
+        draw = random.Random(seed)
+        committed: list[tuple[int, int]] = []  # by the trainer's checkpoints
+        saved: dict[str, int] | None = None
+        for _ in range(4):
+            world = draw.choice(WORLDS if last_batch == "drop" else WORLDS[:3])
+            rank = draw.randrange(world)
+            run = loader(last_batch=last_batch, shard=(rank, world))
+            if saved:
+                run.load_state_dict(saved)
+            steps: list[tuple[int, int]] = []
+            while run.epoch < 3 and len(steps) < 9:
+                for batch in run:
+                    at = run.state_dict()["batch"] - 1
+                    assert batch.number.tolist() == slice_of(epochs[run.epoch][at], rank, world)
+                    steps.append((run.epoch, at))
+                    if draw.random() < 0.4:  # a checkpoint; what follows it may be lost
+                        saved = run.state_dict()
+                        committed += steps
+                        steps = []
+                    if draw.random() < 0.1:
+                        break
+                else:
+                    continue
+                break
+        every = itertools.chain.from_iterable(
+            [(epoch, at) for at in range(len(epochs[0]))] for epoch in range(3)
+        )
+        assert committed == list(itertools.islice(every, len(committed)))
+
+
+class Group:
+    """As torch.distributed's process groups and DeviceMesh look."""
+
+    def __init__(self, rank: int, size: int, ndim: int = 1) -> None:
+        self._rank, self._size, self.ndim = rank, size, ndim
+
+    def get_local_rank(self) -> int:
+        return self._rank
+
+    def size(self) -> int:
+        return self._size
+
+
+def test_a_shard_is_read_from_a_group() -> None:
+    run = loader(last_batch="drop", shard=Group(1, 2))
+    assert "rank 1 of 2 (of a Group" in repr(run)
+    assert next(iter(run)).number.tolist() == slice_of(whole_epochs("drop", 1)[0][0], 1, 2)
+    with pytest.raises(hr.ConfigError, match=r"2 dimensions[^\0]*mesh"):
+        loader(last_batch="drop", shard=Group(0, 4, ndim=2))
+    with pytest.raises(hr.ConfigError, match="not a rank"):
+        loader(last_batch="drop", shard=Group(-1, 4))
