@@ -186,6 +186,34 @@ def test_killed_at_any_step_the_next_process_makes_the_same_part_and_leaves_noth
     assert int(ended.stdout) > 10
 
 
+def test_no_file_is_removed_that_no_part_made(source: hr.Source, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "notes.txt"
+    mine.parent.mkdir()
+    mine.write_text("kept")
+    name = f"part-00000-of-{PARTS:05}"
+
+    def refused(call: Any, link: Path) -> None:
+        with pytest.raises(hr.ConfigError, match=r"HR0279.*was not made by a job"):
+            call()
+        assert mine.read_text() == "kept"
+        link.unlink()
+
+    out = tmp_path / "out"
+    unfinished = out / "unfinished"
+    unfinished.mkdir(parents=True)
+    job = hr.jobs.Job("convert", source.path, out, PARTS, {"to": "tar"})
+    (unfinished / name).symlink_to(mine.parent)
+    refused(lambda: job(0), unfinished / name)
+    for part in range(PARTS):
+        job(part)
+    (unfinished / "notes").symlink_to(mine.parent)
+    refused(lambda: hr.jobs.merge(out), unfinished / "notes")
+    unfinished.rmdir()
+    unfinished.symlink_to(mine.parent)
+    refused(lambda: hr.jobs.merge(out), unfinished)
+    assert hr.jobs.merge(out)["records"] == 7
+
+
 def test_indexes_by_parts_are_the_index_of_the_whole(tmp_path: Path) -> None:
     source = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
     once = hr.index(source, tmp_path / "whole.rows", threads=1)

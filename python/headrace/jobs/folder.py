@@ -17,7 +17,9 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,7 @@ def locked(work: Path) -> Iterator[None]:
     """
     lock = work / "lock"
     while True:
+        check_own(work)
         work.mkdir(parents=True, exist_ok=True)
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -229,12 +232,31 @@ def _clear(work: Path) -> None:
 def clear_unfinished(dest: Path) -> None:
     """Removes what parts that are whole have left. HR0277 where one is being written."""
     unfinished = dest / UNFINISHED
-    if not unfinished.is_dir():
+    if not os.path.lexists(unfinished):
         return
-    for work in sorted(unfinished.iterdir()):
+    _check_folder(unfinished)
+    works = sorted(unfinished.iterdir())
+    for work in works:
+        check_own(work)  # before the first is removed
+    for work in works:
         with locked(work):
             _clear(work)
     unfinished.rmdir()
+
+
+def check_own(work: Path) -> None:
+    """HR0279 where a part's folder is none that a part was made in, since all in it is removed."""
+    if not re.fullmatch(r"part-\d{5}-of-\d{5}", work.name):
+        raise OTHER_JOB.error(f"{work} was not made by a job", hint="move it away")
+    _check_folder(work.parent)
+    _check_folder(work)
+
+
+def _check_folder(path: Path) -> None:
+    """HR0279 where a link or a file stands there."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            raise OTHER_JOB.error(f"{path} was not made by a job", hint="move it away")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
