@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Numbers
-from headrace.sources.recipe import carrying_arrays, plain_recipe, source_of_plain
+from headrace.sources.recipe import carrying_arrays, plain_recipe, plain_value, source_of_plain
 from PIL import Image
 
 import headrace as hr
@@ -153,3 +153,20 @@ def test_what_has_no_plain_form_is_refused_by_name(folder: Path) -> None:
         hr.Loader(Numbers(9), batch_size=2).description()
     with pytest.raises(hr.ConfigError, match=r"HR0175.*\n.*description\(\)"):
         pickle.dumps(hr.Loader(folder, STEPS, batch_size=2))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["__setattr__", "_columns", None],
+        ["source"],
+        ["add_bytes", "x", "text", np.zeros(8, np.uint8), np.arange(2, dtype=np.int8) + 8],
+        ["add_bytes", "x", "text", np.zeros(8, np.uint8), np.zeros(0, np.int64)],
+        ["add_bytes", "x", "text", np.zeros(8, np.uint8), np.array([-1, 8])],
+    ],
+)
+def test_plain_data_reads_no_memory_but_its_own(column: list[Any]) -> None:
+    arguments = {"columns": [column], "title": "", "kinds": [], "evident_kinds": True}
+    recipe = {"make": "source_of_columns", "arguments": plain_value(arguments)["named"]}
+    with pytest.raises(hr.ConfigError, match=r"HR0160|HR0420"):
+        source_of_plain(recipe)

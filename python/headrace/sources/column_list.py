@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core
+from headrace import _core, arguments
 from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source
 
@@ -48,6 +48,10 @@ class ColumnList:
     def add_bytes(self, name: str, kind: str, data: Any, offsets: Any) -> None:
         """Values of any length, end to end in an array of bytes; offsets: where they begin, and
         where the last one ends."""
+        data = np.ascontiguousarray(data, np.uint8)  # the engine is given addresses
+        offsets = np.ascontiguousarray(offsets, np.int64)
+        if not len(offsets):
+            raise arguments.BAD_VALUE.error(f"offsets of {name!r} must be one more than its values")
         part = (data.ctypes.data, data.size, offsets.ctypes.data, True, len(offsets) - 1, 0, 0, -1)
         uint8 = _core.DType.__members__["uint8"]
         self._columns.add_blobs(name, kind, uint8, [part], (data, offsets), [])
@@ -78,8 +82,10 @@ def source_of_columns(
 ) -> Source:
     """The source again; columns: the calls that made it."""
     out = ColumnList()
-    for call, *arguments in columns:
-        getattr(out, call)(*map(_value, arguments))
+    for call, *given in columns:
+        if call not in ("add_array", "add_paths", "add_texts", "add_bytes"):
+            raise arguments.BAD_VALUE.error(f"{call!r} adds no column")
+        getattr(out, call)(*map(_value, given))
     return out.source(title, kinds, evident_kinds=evident_kinds)
 
 
