@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.compose import _OneRecord
 from PIL import Image
 from processes import run_code
 
@@ -108,6 +109,29 @@ def test_sizes_may_differ_from_call_to_call() -> None:
         pixels = PIXELS[:height]
         expected = Image.fromarray(pixels).resize((9, 8), Image.Resampling.BILINEAR)
         assert np.array_equal(compose(pixels), np.asarray(expected))
+
+
+def test_one_plan_serves_images_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    begin = _OneRecord.__init__
+    monkeypatch.setattr(_OneRecord, "__init__", lambda *given: made.append(1) or begin(*given))
+    flip = hr.Compose([T.RandomHorizontalFlip(p=1)])
+    for each in (PIXELS, PIXELS[:30], PIXELS[5:, :20], PIXELS[2:9, 1:9]):
+        assert np.array_equal(flip(each), each[:, ::-1])
+        assert np.array_equal(flip({"mask": each[..., 0]})["mask"], each[:, ::-1, 0])
+    assert len(made) == 2
+    for shape in ((5, 6, 3), (5, 7, 3)):  # what is no image keeps its shape
+        values = np.ones(shape)
+        assert np.array_equal(flip({"image": PIXELS, "x": values})["x"], values)
+
+
+def test_an_array_whose_channels_are_not_to_be_seen_is_refused() -> None:
+    flip = hr.Compose([T.RandomHorizontalFlip(p=1)])
+    with pytest.raises(hr.ConfigError, match=r"HR0615.*\(40, 50, 2\)"):
+        flip(PIXELS[..., :2])
+    torch = pytest.importorskip("torch")
+    planes = torch.arange(5 * 20 * 3, dtype=torch.uint8).reshape(5, 20, 3)
+    assert torch.equal(flip(planes), planes.flip(2))
 
 
 def test_a_transform_is_a_function_too() -> None:

@@ -25,7 +25,7 @@ from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.options import completed
 from headrace.plain_array import plain_array
 from headrace.sources.objects import source_from_object
-from headrace.sources.pictures import is_pillow
+from headrace.sources.pictures import WHICH_AXIS, is_pillow
 from headrace.transforms import flatten
 
 _NEEDS_OTHERS = declare(
@@ -37,6 +37,8 @@ _NEEDS_OTHERS = declare(
 )
 
 _CHANNELS = {1, 3, 4}
+_PICTURES = ("image", "mask")
+_SAMPLES = ("uint8", "uint16", "float16", "float32")
 _MOST_FORMS = 8  # that a thread keeps a loader for
 
 
@@ -70,7 +72,8 @@ class Compose:
                 ``"mask"``, ``"boxes"``, ``"label"`` ...). An image is one of Pillow, an array of
                 shape (H, W, C), (C, H, W) or (H, W), a tensor of shape (C, H, W), or an image
                 file's bytes, of which no more is decoded than the transforms use. Of an array of
-                three axes, the one of 1, 3 or 4 is the channels', the first where both are.
+                three axes, the one of 1, 3 or 4 is the channels', the first where both are; where
+                neither is, the array is refused.
             seed: the draws are a function of it. None: it is drawn from torch's global generator
                 where torch is imported, else from Python's ``random``, so a DataLoader's workers
                 differ.
@@ -99,7 +102,7 @@ class Compose:
     def _loader(self, record: Mapping[str, Any]) -> _OneRecord:
         """This thread's, for records of this form."""
         kept: dict[Any, _OneRecord] = _threads.__dict__.setdefault("kept", {})
-        key = (os.getpid(), id(self), *((name, *_form(value)) for name, value in record.items()))
+        key = (os.getpid(), id(self), *(self._form(*item) for item in record.items()))
         found = kept.pop(key, None)
         if found is None or found.owner is not self:
             found = _OneRecord(self, record)
@@ -107,6 +110,20 @@ class Compose:
                 kept.pop(next(iter(kept))).close()
         kept[key] = found  # last used, last
         return found
+
+    def _form(self, name: str, value: Any) -> tuple[Any, ...]:
+        """What decides the plan: type, dtype, axes, and the extents that stay."""
+        if is_pillow(value):
+            return (name, "pillow", value.mode)
+        if isinstance(value, (bytes, str, int, float)):
+            return (name, type(value))
+        array = plain_array(value)
+        shape: Any = array.shape
+        stays = (shape[0] in _CHANNELS, *shape[1:]) if array.ndim == 3 else shape[1:]
+        if self.kinds.get(name, name) in _PICTURES and array.dtype.name in _SAMPLES:
+            channels = _shape(value)  # the other two may differ
+            stays = channels and (channels[0], shape[0] == channels[0])
+        return (name, type(value), array.dtype.str, array.ndim, stays)
 
 
 _threads = threading.local()
@@ -119,17 +136,6 @@ def _drawn() -> int:
     return int(torch.randint(1 << 62, (), dtype=torch.int64))
 
 
-def _form(value: Any) -> tuple[Any, ...]:
-    """What decides the plan: type, dtype, axes, and the extents that stay."""
-    if is_pillow(value):
-        return ("pillow", value.mode)
-    if isinstance(value, (bytes, str, int, float)):
-        return (type(value),)
-    array = plain_array(value)
-    channels = array.shape[::2] if array.ndim == 3 else array.shape[1:]
-    return (array.dtype.str, array.ndim, channels)
-
-
 class _OneRecord:
     """A loader over one record, whose values come with each call."""
 
@@ -137,7 +143,7 @@ class _OneRecord:
         self.owner = owner
         self._record = dict(record)
         kinds = {"image": "image"} | owner.kinds if "image" in record else owner.kinds
-        images = {name: record[name] for name, kind in kinds.items() if kind in ("image", "mask")}
+        images = {name: record[name] for name, kind in kinds.items() if kind in _PICTURES}
         shapes = {name: shape for name, value in images.items() if (shape := _shape(value))}
         first = source_from_object(self, kinds=kinds, shapes=shapes)
         shapes |= {field.name: _opened(field) for field in first.schema if field.shape}
@@ -187,12 +193,19 @@ class _OneRecord:
 
 
 def _shape(image: Any) -> tuple[int, ...] | None:
-    """(C, -1, -1) of an array; None where its axes do not say which is the channels', or of what is
-    no array."""
+    """(C, -1, -1) of an array of three axes; None of what is none. HR0615 where the axes do not
+    say which is the channels'."""
     shape = tuple(getattr(image, "shape", ()))
-    if len(shape) != 3 or not {shape[0], shape[2]} & _CHANNELS:
+    if len(shape) != 3:
         return None
-    return (shape[0] if shape[0] in _CHANNELS else shape[2], -1, -1)
+    if hasattr(image, "detach") or shape[0] in _CHANNELS:  # tensors are (C, H, W)
+        return (shape[0], -1, -1)
+    if shape[2] not in _CHANNELS:
+        raise WHICH_AXIS.error(
+            f"an image of shape {shape}, of which neither the first nor the last is 1, 3 or 4",
+            hint="give (C, H, W) as a tensor: torch.from_numpy(image)",
+        )
+    return (shape[2], -1, -1)
 
 
 def _opened(field: Any) -> tuple[int, ...]:

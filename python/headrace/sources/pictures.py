@@ -33,7 +33,7 @@ _WIDE_PICTURE = declare(
     "tensor, and keeps its dtype.",
 )
 _NARROW = "convert it in the object, or return an array under another name: a tensor"
-_WHICH_AXIS = declare(
+WHICH_AXIS = declare(
     "HR0615",
     "config",
     "an image whose channels may come first or last",
@@ -169,7 +169,7 @@ def picture_form(
     first = tuple(arrays[0].shape)
     if len(axes) == 2 and first[0] not in _COUNTS:
         last = (first[2], *first[:2])
-        raise _WHICH_AXIS.error(
+        raise WHICH_AXIS.error(
             f"{name} of record 0 has the shape {first}: its channels may come first or last",
             hint=f'hr.open(..., shapes={{"{name}": {first}}}) if they come first, '
             f"{last} if last; -1 for what differs between records",
