@@ -141,6 +141,8 @@ def test_bytes_that_are_no_image_and_files_that_are_none(tmp_path: Path) -> None
     assert raised.value.where.file == str(cut)
     with pytest.raises(TypeError):
         hr.decode(np.zeros((3, 3), object))
+    with pytest.raises(TypeError, match="imread"):  # what came from elsewhere opens no file here
+        hr.decode(str(PICTURES / "cat.jpg"))  # type: ignore[arg-type, unused-ignore]
 
 
 def test_a_size_that_no_memory_holds_is_refused() -> None:
@@ -152,6 +154,7 @@ def test_a_file_is_read_as_bytes_are() -> None:
     path = PICTURES / "cat.jpg"
     expected = np.asarray(Image.open(path).convert("RGB"))
     assert np.array_equal(hr.imread(path), expected)
+    assert np.array_equal(hr.imread(bytes(path)), expected)  # type: ignore[arg-type]
     assert np.array_equal(hr.imread(str(path), window=(7, 9, 20, 30)), expected[7:27, 9:39])
 
 

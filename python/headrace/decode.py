@@ -63,6 +63,8 @@ def decode(
     >>> decode(encoded, window=(10, 20, 64, 96), size=(32, 48)).shape
     (32, 48, 3)
     """
+    if isinstance(encoded, str):
+        raise TypeError("a path, where a file's bytes were expected: hr.imread(path) opens it")
     return _decoded(encoded, mode, window, size, interpolation, layout, exif_orientation, strict)
 
 
@@ -87,7 +89,7 @@ def imread(
     >>> imread("examples/pictures/cat.jpg", mode="L").ndim
     3
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     return _decoded(name, mode, window, size, interpolation, layout, exif_orientation, strict)
 
 
