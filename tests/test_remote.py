@@ -127,6 +127,7 @@ def test_a_hanging_request_is_sent_again(server: ObjectServer, tar: Path) -> Non
         (Fault(whole=True), "HR0222"),
         (Fault(headers={"Content-Range": "bytes 0-99/5000"}), "HR0223"),
         (Fault(headers={"Content-Range": ""}), "HR0223"),
+        (Fault(headers={"Content-Range": "bytes 0-4095/*"}), "HR0223"),
         (Fault(headers={"Content-Encoding": "gzip"}), "HR0223"),
         (Fault(longer=b"more"), "HR0223"),
         (Fault(status=403), "HR0221"),

@@ -47,16 +47,16 @@ std::string range_text(const HttpResponse& response) {
 Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
-  const std::optional<uint64_t> total = response.range_total;
-  if (total && *response.range_last >= *total) {
+  // Without it a begin would be taken for a whole object, and its rest would be missing in silence.
+  if (!response.range_total) return wrong("a range without the object's size");
+  const uint64_t total = *response.range_total;
+  if (*response.range_last >= total) {
     return wrong("a range beyond the end: bytes " + range_text(response) + " of " +
-                 std::to_string(*total));
+                 std::to_string(total));
   }
   // It may be shorter than asked for only where the object ends.
-  const bool is_all =
-      wanted.bytes == WantedRange::kToTheEnd
-          ? total && first + body == *total
-          : body == wanted.bytes || (body < wanted.bytes && total && first + body == *total);
+  const bool to_the_end = first + body == total;
+  const bool is_all = body == wanted.bytes || (body < wanted.bytes && to_the_end);
   if (first != wanted.first || !is_all) {
     return wrong("bytes " + range_text(response) + " for \"" + wanted.header() + "\"");
   }
