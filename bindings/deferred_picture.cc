@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "bindings/bindings.h"
+#include "bindings/deferred_pixels.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace::python {
@@ -92,14 +93,16 @@ DeferredPicture mapped(const DeferredPicture& self, const MapStep& step) {
   return with(self, [&](Recipe& recipe) { return recipe.map(step); });
 }
 
-std::optional<Array> pixels(const DeferredPicture& self, bool channels_last) {
-  const Size size = self.recipe.size();
-  const int channels = self.recipe.channels();
+}  // namespace
+
+std::optional<Array> pixels_of(const DeferredPicture& picture, bool channels_last) {
+  const Size size = picture.recipe.size();
+  const int channels = picture.recipe.channels();
   Array out =
-      make_array(self.recipe.dtype(), channels_last ? Shape{size.height, size.width, channels}
-                                                    : Shape{channels, size.height, size.width});
+      make_array(picture.recipe.dtype(), channels_last ? Shape{size.height, size.width, channels}
+                                                       : Shape{channels, size.height, size.width});
   RenderTask task;
-  task.recipe = &self.recipe;
+  task.recipe = &picture.recipe;
   task.target.data = out.view.data;
   task.target.batch = false;
   if (channels_last) task.target.format = MemoryFormat::kChannelsLast;
@@ -109,10 +112,11 @@ std::optional<Array> pixels(const DeferredPicture& self, bool channels_last) {
   return out;
 }
 
-}  // namespace
-
 void bind_deferred_picture(nb::module_& module) {
   using P = DeferredPicture;
+  module.def(
+      "deferred_bytes", [] { return deferred_bytes.load(); },
+      "Of the files of all DeferredPictures.");
   nb::class_<P>(module, "DeferredPicture",
                 "An encoded picture and what is to be done to it. Steps return another one.")
       .def("__init__", &make, nb::arg("data"), nb::arg("color"),
@@ -160,12 +164,12 @@ void bind_deferred_picture(nb::module_& module) {
                                  .std = std::move(std)});
           },
           nb::arg("mean"), nb::arg("std"))
-      .def("pixels", &pixels, nb::arg("channels_last") = false,
+      .def("pixels", &pixels_of, nb::arg("channels_last") = false,
            "Decodes it. None where its decoder has repaired damage.")
       .def(
           "__reduce__",
           [](const P& self) {  // to another process goes what it shows
-            const std::optional<Array> made = pixels(self, false);
+            const std::optional<Array> made = pixels_of(self);
             if (!made) throw nb::value_error("the picture is damaged");
             const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
             return nb::make_tuple(as_array, nb::make_tuple(as_array(nb::cast(*made))));

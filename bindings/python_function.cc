@@ -4,8 +4,11 @@
 #include "headrace/sources/python_function.h"
 
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "bindings/bindings.h"
+#include "bindings/deferred_pixels.h"
 #include "bindings/python_step.h"
 
 namespace headrace::python {
@@ -28,10 +31,23 @@ nb::object object_from_value(const PythonValue& value) {
   return nb::cast(std::move(array));
 }
 
+// None of one that is damaged: what becomes of it is the executor's.
+std::optional<Array> pixels_if_sound(const DeferredPicture& picture) try {
+  return pixels_of(picture);
+} catch (const Exception&) {
+  return {};
+}
+
 PythonValue value_from_object(nb::handle object) {
   PythonValue value;
   if (nb::isinstance<DeferredPicture>(object)) {
-    value.deferred = nb::cast<const DeferredPicture&>(object);
+    const auto& picture = nb::cast<const DeferredPicture&>(object);
+    if (deferred_bytes > kMostDeferredBytes) {
+      if (std::optional<Array> made = pixels_if_sound(picture)) {
+        return value_from_object(nb::cast(*std::move(made)));
+      }
+    }
+    value.deferred = picture;
     const Recipe& recipe = value.deferred->recipe;
     const Size size = recipe.size();
     value.view = {nullptr, recipe.dtype(), {recipe.channels(), size.height, size.width}, {}};

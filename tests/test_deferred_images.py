@@ -5,6 +5,7 @@ resized and cropped by the engine, and their values are the same."""
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import pickle
 import random
@@ -250,3 +251,35 @@ def test_a_damaged_file_is_an_error_as_it_was(root: Path, tmp_path: Path) -> Non
 def test_images_that_others_open_are_pillows(root: Path) -> None:
     data = io.BytesIO((root / "rgb.jpg").read_bytes())
     assert type(Image.open(data)).__name__ == "JpegImageFile"
+
+
+class Large(Joint):
+    """Files of 8 MB."""
+
+    def __init__(self, folder: Path) -> None:
+        image = io.BytesIO()
+        waves("RGB", 40, 30).save(image, "JPEG")
+        self.path, self.seen = folder / "large.jpg", [0]
+        self.path.write_bytes(image.getvalue() + bytes(8_000_000))
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> Any:
+        self.seen.append(_core.deferred_bytes())
+        image = Image.open(self.path).convert("RGB")
+        left = min(index, image.width - 16)
+        return F.to_tensor(image.crop((left, 3, left + 16, 19)))
+
+
+def test_files_that_wait_to_be_decoded_have_a_bound(tmp_path: Path) -> None:
+    """Of a batch of 40 files, 320 MB."""
+    dataset = Large(tmp_path)
+    loader = hr.from_dataloader(DataLoader(dataset, batch_size=40), verbose=False)
+    assert "decoded, resized and cropped by the engine" in str(loader.report)
+    (ours,), (theirs,) = list(loader.torch()), list(DataLoader(dataset, batch_size=40))
+    assert torch.equal(ours, theirs)
+    assert 30_000_000 < max(dataset.seen) <= (64 << 20) + 8_001_000
+    del loader, ours
+    gc.collect()
+    assert _core.deferred_bytes() == 0

@@ -3,13 +3,36 @@
 // noted, and done at once where it is used. Value type; copies share the bytes.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "headrace/base/buffer.h"
 #include "headrace/image/recipe.h"
 #include "headrace/image/render.h"
 
 namespace headrace {
+
+// Bytes of the files of all deferred pictures in the process. No plan knows of them when a record
+// asks for its memory, so whoever takes pictures in keeps within kMostDeferredBytes: beyond that
+// they are decoded at once.
+inline std::atomic<size_t> deferred_bytes{0};
+inline constexpr size_t kMostDeferredBytes = size_t{64} << 20;
+
+class DeferredFile {
+ public:
+  explicit DeferredFile(Buffer bytes) : bytes_(std::move(bytes)) {
+    deferred_bytes += bytes_.size();
+  }
+  DeferredFile(const DeferredFile&) = delete;
+  DeferredFile& operator=(const DeferredFile&) = delete;
+  ~DeferredFile() { deferred_bytes -= bytes_.size(); }
+  const Buffer& bytes() const { return bytes_; }
+
+ private:
+  const Buffer bytes_;
+};
 
 struct DeferredPicture {
   // shared: with pictures that are made of this one. The recipe borrows them.
@@ -19,7 +42,8 @@ struct DeferredPicture {
 
 // Reads the header. Errors are the picture's: Renderer::open().
 inline Result<DeferredPicture> defer(Buffer bytes, ColorMode color, Renderer& renderer) {
-  DeferredPicture out{.bytes = std::make_shared<const Buffer>(std::move(bytes)), .recipe = {}};
+  auto file = std::make_shared<const DeferredFile>(std::move(bytes));
+  DeferredPicture out{.bytes = {file, &file->bytes()}, .recipe = {}};
   Result<EncodedPicture> opened = renderer.open(out.bytes->bytes(), {});
   if (!opened) return std::move(opened.error());
   opened->color = color;
