@@ -186,7 +186,9 @@ def test_a_dataset_of_voc_says_what_to_write(tmp_path: Path, above: str) -> None
     masks, boxes = caught.value.hint.removeprefix("for masks ").split("; for boxes ")
     (record,) = eval(masks, {"hr": hr})
     assert (record["image"][0, 0, 0], record["mask"][0, 0, 0]) == (1, 9)
-    assert f'hr.coco("train.json", images="{root}/JPEGImages")' in boxes
+    assert (
+        f'hr.coco_from_voc("{root}/JPEGImages", "{root}/Annotations", "train.json", ids=' in boxes
+    )
     with pytest.raises(hr.ConfigError, match=r"hr\.coco"):
         hr.open(root / "Annotations/0.xml")
     with pytest.raises(hr.ConfigError, match=r"of ids: hr\.records"):

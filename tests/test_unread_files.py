@@ -75,7 +75,10 @@ def test_a_document_beside_one_class_is_no_table(tmp_path: Path) -> None:
             {"1.png": PNG, "1.txt": "0 .5 .5 1 1", "2.png": PNG, "2.txt": ""},
             "2 files such as 1.txt",
         ),
-        ({"1.png": PNG, "1.txt": "0 .5 .5 1 1"}, 'hr.coco("train.json", images="ROOT")'),
+        (
+            {"1.png": PNG, "1.txt": "0 .5 .5 1 1"},
+            'hr.coco_from_yolo("ROOT", "ROOT", "train.json"), images="ROOT")',
+        ),
         ({"1.png": PNG, "1.txt": "a cat"}, "hr.records(image=[...], text=[...])"),
         ({"a/1.png": PNG, "a/1.xml": "<a/>", "b/2.png": PNG}, "1 file such as a/1.xml"),
         ({"a/1.png": PNG, "a/1_mask.png": PNG, "b/2.png": PNG}, "1 image such as a/1_mask.png"),

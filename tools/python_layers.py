@@ -33,7 +33,7 @@ LAYERS = (
     ("surroundings",),
     ("sources",),
     ("formats",),
-    ("jobs", "write", "pack", "convert", "index"),
+    ("annotations", "jobs", "write", "pack", "convert", "index"),
     ("decode", "workers"),
     ("batch", "inspection", "loader", "overlays", "per_record", "torchvision_batches"),
     ("compose",),

@@ -37,6 +37,7 @@ from headrace.sources.combined import concat, join, kfold, mix
 from headrace.sources.simulated import simulated
 
 if TYPE_CHECKING:
+    from headrace.annotations import coco_from_voc, coco_from_yolo
     from headrace.compose import Compose
     from headrace.migrate import from_dataloader
 
@@ -57,6 +58,8 @@ __all__ = [
     "UnsupportedError",
     "Warning",
     "__version__",
+    "coco_from_voc",
+    "coco_from_yolo",
     "concat",
     "convert",
     "decode",
@@ -91,7 +94,12 @@ warn_of_unread()
 del warn_of_unread
 
 
-_LATE = {"Compose": "headrace.compose", "from_dataloader": "headrace.migrate"}
+_LATE = {
+    "Compose": "headrace.compose",
+    "coco_from_voc": "headrace.annotations",
+    "coco_from_yolo": "headrace.annotations",
+    "from_dataloader": "headrace.migrate",
+}
 
 
 def __getattr__(name: str) -> Any:

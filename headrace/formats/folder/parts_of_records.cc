@@ -14,6 +14,7 @@
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -23,7 +24,8 @@ const ErrorCode kParts{
     "One folder is named for pictures (images) and one for what belongs to each of them (masks, "
     "labels), so they are parts of the same records and no classes. Join them: "
     "hr.join(hr.open(\"images\"), hr.open(\"masks\"), rename={\"image\": \"mask\"}, "
-    "kinds={\"mask\": \"mask\"}). Text files of YOLO and VOC's .xml are written as COCO once. Folders "
+    "kinds={\"mask\": \"mask\"}). Text files of YOLO and VOC's .xml are written as COCO once: "
+    "hr.coco_from_yolo, hr.coco_from_voc. Folders "
     "that really are classes are named in classes=."};
 
 constexpr std::array<std::string_view, 8> kPictures = {"image", "images", "img",     "imgs",
@@ -135,21 +137,31 @@ std::string call_of_boxes(const std::string& pictures, const std::string& target
     return "if its annotations are COCO's: hr.open(\"" + joined(targets, json) + "\", images=\"" +
            pictures + "\")";
   }
-  if (!first_file(targets, kXml).empty()) return voc_advice(pictures);
+  if (!first_file(targets, kXml).empty()) return voc_advice(pictures, targets);
   const bool masks = !first_file(targets, kImages).empty();  // then texts are lists
-  return masks || first_file(targets, kTexts).empty() ? "" : yolo_advice(pictures);
+  return masks || first_file(targets, kTexts).empty() ? "" : yolo_advice(pictures, targets);
 }
 
 }  // namespace
 
-std::string yolo_advice(const std::string& pictures) {
-  return "write YOLO's labels as COCO once, and open that: hr.coco(\"train.json\", images=\"" +
-         pictures + "\"); docs/formats/coco.md has the program";
+std::string yolo_advice(std::string pictures, std::string labels) {
+  const auto has_split = [&](std::string_view name) {
+    return is_folder(joined(labels, name)) && is_folder(joined(pictures, name));
+  };
+  constexpr std::array<std::string_view, 3> kSplits = {"train", "train2017", "val"};
+  if (const auto split = std::ranges::find_if(kSplits, has_split); split != kSplits.end()) {
+    pictures = joined(pictures, *split);
+    labels = joined(labels, *split);
+  }
+  return "write YOLO's labels as COCO once: hr.coco(hr.coco_from_yolo(\"" + pictures + "\", \"" +
+         labels + "\", \"train.json\"), images=\"" + pictures + "\"); names= of data.yaml, too";
 }
 
-std::string voc_advice(const std::string& pictures) {
-  return "write VOC's .xml as COCO once, and open that: hr.coco(\"train.json\", images=\"" +
-         pictures + "\"); docs/formats/coco.md has the program";
+std::string voc_advice(const std::string& pictures, const std::string& annotations) {
+  const std::string train = joined(parent_path(annotations), "ImageSets/Main/train.txt");
+  const std::string ids = is_file(train) ? ", ids=\"" + train + "\"" : "";
+  return "write VOC's .xml as COCO once: hr.coco(hr.coco_from_voc(\"" + pictures + "\", \"" +
+         annotations + "\", \"train.json\"" + ids + "), images=\"" + pictures + "\")";
 }
 
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders) {

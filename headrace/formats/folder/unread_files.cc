@@ -170,8 +170,8 @@ std::string how_to_read_per_record(const std::string& root, const FolderListing&
   const std::string path = joined(root, first), folder = parent_path(path);
   const std::string field = field_of(listing);
   if (has_suffix(first, ".xml") && listing.media->kind == FieldKind::kImage)
-    return voc_advice(folder);
-  if (has_suffix(first, ".txt") && is_yolo(head_of(path))) return yolo_advice(folder);
+    return voc_advice(folder, folder);
+  if (has_suffix(first, ".txt") && is_yolo(head_of(path))) return yolo_advice(folder, folder);
   if (has_suffix(first, ".txt"))
     return "hr.records(" + field + "=[...], text=[...]) with their text";
   return "hr.records(" + field + "=[...], label=[...]) with what you read from them";

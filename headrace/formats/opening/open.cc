@@ -101,8 +101,11 @@ const FormatRecord& format_of(const std::string& path) {
       kNotRecognized, "no format recognizes \"" + path + "\"",
       media ? "it is one " + std::string(media->noun) + ": open its folder, or hr.records(" +
                   std::string(media->name) + "=[\"" + path + "\"])"
-      : has_suffix(path, ".yaml") || has_suffix(path, ".yml") ? "of YOLO: " + yolo_advice()
-      : has_suffix(path, ".xml")                              ? voc_advice()
+      : has_suffix(path, ".yaml") || has_suffix(path, ".yml")
+          ? "of YOLO: " + yolo_advice(joined(parent_path(path), "images"),
+                                      joined(parent_path(path), "labels"))
+      : has_suffix(path, ".xml")
+          ? voc_advice(joined(parent_path(parent_path(path)), "JPEGImages"), parent_path(path))
       : has_suffix(path, ".txt") || has_suffix(path, ".lst")
           ? "a list has a path in each line; of ids: hr.records(image=[f\"FOLDER/{id}.jpg\" for id "
             "in open(\"" +
