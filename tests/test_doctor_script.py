@@ -627,3 +627,18 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     finally:
         tmp_path.chmod(0o700)
     assert_measured(done)
+
+
+def test_a_script_that_counts_its_batches_has_not_failed(tmp_path: Path) -> None:
+    done = examine(
+        tmp_path,
+        """
+        loader = DataLoader(Rows(20), batch_size=4)
+        for index, (x, y) in enumerate(loader):
+            train_on(x, y)
+            assert index < len(loader)
+        """,
+    )
+    assert done.report["failed"] is False and done.code in (0, 1)
+    assert "gone on past the 5 batches of its epoch" in notes(done)
+    assert "AssertionError" in notes(done)

@@ -182,6 +182,9 @@ class _Examination:
                 # What ended a worker would end this process, were it done here.
                 died = "DataLoader worker" in str(error)
                 end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
+                longer = [loop for loop in running.loops if loop.epoch and loop.trains]
+                if longer and not died:
+                    end = End(_of_longer_epoch(longer[-1], name, error))
         if running.stopped:
             return End(stopped=True)
         if self._limit.expired:
@@ -321,6 +324,15 @@ def listed(paths: list[str]) -> str:
     shown = [path[len(here) :] if path.startswith(here) else path for path in paths]
     more = len(shown) - _NAMED
     return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _of_longer_epoch(loop: Loop, name: str, error: BaseException) -> str:
+    """It may count batches, or steps of a schedule: what was measured until then is right."""
+    return (
+        f"{name} ended {_where(error)}. The doctor had gone on past the {loop.epoch} batches of "
+        "its epoch, as it does to measure; what was measured until then counts. More data or a "
+        "shorter --seconds avoids it."
+    )
 
 
 def _where(error: BaseException) -> str:

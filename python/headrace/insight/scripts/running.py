@@ -229,6 +229,7 @@ class Running:
             if not served.loop.trains or not served.count:
                 self._limit.begin("The script has asked for no batch")
                 raise
+            served.loop.lengthen(served.count)
             served.again()
             restarted = True
             batch = next(served.inner)
@@ -247,10 +248,11 @@ class Running:
 
     def _replayed(self, served: Served) -> Any:
         """A kept batch; a loop that does not train ends its epoch where it would have ended."""
-        if not served.loop.trains:
-            with contextlib.suppress(TypeError):
-                if served.count >= len(served.loop.loader):
+        with contextlib.suppress(TypeError):
+            if served.count >= len(served.loop.loader):
+                if not served.loop.trains:
                     raise StopIteration
+                served.loop.lengthen(len(served.loop.loader))
         return served.loop.replayed()
 
     # The end.

@@ -52,6 +52,7 @@ class Loop:
         self.trains = False
         self.batches = self.taken = self.iterators = 0
         self.seconds = 0.0
+        self.epoch = 0  # batches of one that was made longer; 0: none has been
         self.among = 0  # steps that took a batch from another loader as well
         self.only: Out | None = None  # the batch of an iterator that has given no other
         self.kept: list[Any] = []
@@ -86,6 +87,10 @@ class Loop:
         if self._phase == REAL:
             first, self._tally = self._tally.first, self._real(rendezvous)
             self._tally.first = first
+
+    def lengthen(self, batches: int) -> None:
+        """An epoch of so many batches goes on, which a script may refuse."""
+        self.epoch = self.epoch or batches
 
     def keep(self, batch: Any) -> Any:
         """A copy of a batch of the warm-up, to be replayed; None of later ones."""
