@@ -2,6 +2,8 @@
 // Sources made of sources: some records of one, or several together.
 #include "headrace/sources/combined/combined.h"
 
+#include <nanobind/ndarray.h>
+
 #include "bindings/bindings.h"
 #include "headrace/sources/field_kinds.h"
 #include "headrace/sources/row_groups.h"
@@ -9,6 +11,8 @@
 
 namespace headrace::python {
 namespace {
+
+using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::vector<SourcePtr> sources_of(const std::vector<SourceHandle>& handles) {
   std::vector<SourcePtr> sources;
@@ -51,10 +55,13 @@ SourceHandle join_sources(const SourceHandle& left, const SourceHandle& right, s
 void bind_combined(nb::module_& module) {
   module.def(
       "subset",
-      [](const SourceHandle& source, std::vector<int64_t> indices) {
-        return SourceHandle{subset(source.source, std::move(indices))};
+      [](const SourceHandle& source, const Indices& indices) {
+        return SourceHandle{
+            subset(source.source, {indices.data(), indices.data() + indices.size()})};
       },
-      nb::arg("source"), nb::arg("indices"));
+      nb::arg("source"), nb::arg("indices"),
+      nb::sig("def subset(source: Source, indices: object) -> Source"),
+      "indices: an array of int64.");
   module.def("split", &split_source, nb::arg("source"), nb::arg("fractions"), nb::arg("seed"),
              nb::arg("stratify_by"));
   module.def("kfold", &kfold_source, nb::arg("source"), nb::arg("folds"), nb::arg("seed"),

@@ -170,7 +170,7 @@ def test_an_order_of_indices_that_the_source_has_not_is_refused(tmp_path: Path) 
         with pytest.raises((hr.ConfigError, IndexError, ValueError)):
             next(iter(loader(folder(tmp_path), sampler=made("indices", [0, index]))))
         with pytest.raises(hr.ConfigError):
-            _core.subset(hr.open(folder(tmp_path)).engine, [index])
+            _core.subset(hr.open(folder(tmp_path)).engine, np.array([index], np.int64))
 
 
 def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:

@@ -67,6 +67,13 @@ def test_a_state_of_a_billion_records_is_small_and_goes_on_exactly() -> None:
     assert numbers(second, 2) == expected[2:]
 
 
+def test_parts_of_it_need_no_lists_of_numbers() -> None:
+    src = hr.simulated(BILLION, image=(1, 1, 1))
+    part = src[999_000_000::-1000]
+    assert len(part) == 999_001 and part[1]["number"] == 998_999_000
+    assert len(hr.subset(part, np.arange(0, 999_001, 1000))) == 1000
+
+
 def test_blocks_and_shards_are_those_of_a_dataset_of_that_size() -> None:
     src = hr.simulated(1000, record_bytes=1 << 20, shards=3, image=(1, 1, 1))
     assert "3 shards" in repr(src) and src.key(333) == "1/0"

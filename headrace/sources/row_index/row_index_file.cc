@@ -147,6 +147,12 @@ Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
                         .records = static_cast<int64_t>(in.number<uint64_t>()),
                         .pictures = static_cast<int64_t>(in.number<uint64_t>())};
   if (Result<void> good = check(header, key, path, false); !good) return std::move(good.error());
+  int64_t slots = 0;
+  const bool fits = key.records >= 0 && key.pictures >= 0 &&
+                    !__builtin_mul_overflow(key.records, key.pictures, &slots);
+  if (!fits || slots > kMostSlots) {
+    return Error{.code = &kNoRowIndex, .what = path + " is too large", .where = {.file = path}};
+  }
   return key;
 }
 

@@ -23,7 +23,7 @@ def subset(src: Any, indices: Any) -> Source:
     """Records of a source by number, in this order; a number may come twice."""
     src = open(src)
     chosen = as_indices(indices, len(src))
-    engine = _core.subset(src.engine, chosen.tolist())
+    engine = _core.subset(src.engine, chosen)
     return Source(engine, made_of=[src], recipe=Recipe(subset, {"src": src, "indices": chosen}))
 
 

@@ -248,7 +248,8 @@ class Source:
 @makes_sources
 def sliced(src: Source, start: Any, stop: Any, step: Any) -> Source:
     """``src[start:stop:step]``."""
-    numbers = list(range(len(src))[start:stop:step])
+    chosen = range(len(src))[start:stop:step]
+    numbers = np.arange(chosen.start, chosen.stop, chosen.step, np.int64)
     recipe = Recipe(sliced, {"src": src, "start": start, "stop": stop, "step": step})
     return Source(_core.subset(src.engine, numbers), made_of=[src], recipe=recipe)
 

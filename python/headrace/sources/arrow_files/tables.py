@@ -13,6 +13,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import _core
 from headrace.sources.arrow_files.by_position import FilesByPosition
 from headrace.sources.arrow_files.columns import (
@@ -54,7 +56,7 @@ def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _cor
     chosen = getattr(dataset, "_indices", None)
     if chosen is None:
         return source
-    return _core.subset(source, chosen.column(0).to_pylist())
+    return _core.subset(source, np.asarray(chosen.column(0), np.int64))
 
 
 def _chosen(
