@@ -117,6 +117,17 @@ def test_a_transform_that_does_more_than_its_name_says_runs_in_python(
         assert "decoded, resized and cropped by the engine" in str(loader.report)
 
 
+def test_a_script_s_transform_is_tried_as_a_copy() -> None:
+    from headrace.migrate.translations.image_and_mask import Pair, pair
+    from headrace.migrate.translations.registry import Form, NoOperator
+
+    counted = type("RandomHorizontalFlip", (Counted,), {})(1.0)
+    probe = {"image": Image.new("RGB", (40, 30)), "mask": Image.new("L", (40, 30))}
+    with pytest.raises(NoOperator, match="something else than its name says"):
+        pair(Pair(counted), Form("pil", "uint8", False, [probe]))
+    assert counted.calls == 0
+
+
 @pytest.mark.parametrize("use_v2", [False, True], ids=["v1", "v2"])
 def test_the_loop_runs_on_the_view(root: Path, use_v2: bool) -> None:
     train, validation, _ = script.loaders(root, use_v2=use_v2)

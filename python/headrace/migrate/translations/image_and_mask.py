@@ -8,6 +8,7 @@ where, with the same seeds, it gives what the definition gives of images and mas
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import importlib
@@ -81,7 +82,11 @@ def pair(transform: Pair, form: Form) -> Made:
 
 
 def _does(joint: Joint, found: _Defined, form: Form) -> bool:
-    """Whether it gives the same as the definition, and keeps nothing."""
+    """Whether it gives the same as the definition, and keeps nothing. A copy of it is called."""
+    try:
+        joint = copy.deepcopy(joint)
+    except Exception:
+        return False
     before = guards.held(joint, ())
     size = found.size
     shapes = ((size - 1, size + 2), (size + 5, size), (size + 9, size + 20))
