@@ -11,9 +11,11 @@ from pathlib import Path
 
 from headrace.errors import warn
 
-# Each with the form of its values. HEADRACE_SIMD is checked where a level is chosen (HR0341).
+# Each with the form of its values. Where they are used HEADRACE_DISK_CACHE (HR0298) and
+# HEADRACE_SIMD (HR0341) are checked.
 VARIABLES = {
     "HEADRACE_CACHE": "an absolute path of a folder, or empty: nothing is kept",
+    "HEADRACE_DISK_CACHE": '"200GB", "1.5TiB" or a number of bytes',
     "HEADRACE_SIMD": "scalar, avx2, avx2-slow-pdep, avx512 or neon",
 }
 # Of a checkout's tests and benchmarks.
