@@ -9,7 +9,8 @@
 //     while (auto batch = loader.next()) use((*batch)["image"]);
 //
 // A Loader is moved (next, restart, set_epoch, load_state, take_back, settle, close) by one thread
-// at a time; what is const may be asked by others meanwhile, and so may batch(). Batches may be
+// at a time; what is const may be asked by others meanwhile, and so may batch() and what is about
+// rows. Batches may be
 // kept and dropped on any thread, also after the Loader is gone.
 #pragma once
 
@@ -27,7 +28,9 @@
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch.h"
+#include "headrace/executor/batch/batch_rows.h"
 #include "headrace/executor/engine_stats.h"
+#include "headrace/executor/rows_elsewhere.h"
 #include "headrace/finish/decode_choice.h"
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/finish_choice.h"
@@ -86,6 +89,8 @@ struct LoaderOptions {
   FinishUse finish = FinishUse::kHost;
   // Whether it decodes pictures, too, as far as it can.
   DecodeUse decode = DecodeUse::kCpu;
+  bool lends =
+      false;  // rows may be made elsewhere, as far as they can be (loader->resolved("workers"))
   double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
@@ -169,6 +174,15 @@ class Loader {
 
   // One batch by its number, apart from the iteration: what `next` gave or will give there.
   Batch batch(int64_t epoch, int64_t index);
+  // Rows that this process makes for a loader elsewhere, and those that others make for this one:
+  // Engine::make_rows and its neighbours. Any thread may call these while another moves the loader.
+  // Nothing is lent where no iteration is under way, or rows cannot be lent.
+  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
+  std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
+  bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes);
+  void rows_returned(int64_t number);
+  bool rows_are_out(int64_t number) const;
+
   // Whether batches have fields that are `unfinished`: for a loader_feed, not for the host.
   bool leaves_unfinished() const;
   // Record indices of one batch, in order.

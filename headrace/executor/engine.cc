@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/engine.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "headrace/base/clock.h"
@@ -16,6 +17,7 @@ MemoryShares shares_of(const EngineOptions& options) {
                         .rows = task.layout.rank_batch(),
                         .left = task.left,
                         .threads = options.threads,
+                        .lends = options.lends,
                         .reads_ahead = task.source->read_style() != ReadStyle::kMemory});
 }
 
@@ -42,6 +44,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
           {.threads = options_.threads,
            .python_workers = options_.task.plan->has_python_steps() ? options_.python_workers : 0,
            .to_device = options_.device != nullptr,
+           .lends = options_.lends,
            .wake = wake_workers(options_.threads)}),
       crossing_(options_.task, batches_, options_.python_workers, wake_workers(options_.threads),
                 stopping_),
@@ -204,6 +207,73 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
     if (!done) throw Exception(std::move(done.error()));
   }
   return builder.finish(shares_.assembled);
+}
+
+// --- Rows made elsewhere -------------------------------------------------------------------------
+
+std::string why_not_lent(const RowTask& task) {
+  for (const Output& output : task.plan->outputs()) {
+    if (output.as_list) {
+      return "\"" + output.name + "\" has values of different lengths, which are not sent";
+    }
+  }
+  for (size_t i = 0; i < task.plan->outputs().size(); ++i) {
+    if (task.left.finishes(i)) return "a device finishes \"" + task.plan->outputs()[i].name + '"';
+  }
+  return {};
+}
+
+// As a batch of these rows alone: draws and orders go by positions, and groups are whole. In
+// groups, where no step is in Python; else row by row.
+RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& memory) {
+  static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
+  const RowTask& task = options_.task;
+  const int64_t begin = task.layout.range(wanted.batch).begin + wanted.first;
+  const BatchRange range{begin, begin + wanted.count};
+  BatchBuilder builder(*task.plan, *task.source, wanted.epoch, wanted.batch, range,
+                       task.layout.positions(), memory, {});
+  const RecordWorker worker = worker_until(goes_on);
+  Renderer renderer;
+  worker.prepare(renderer);
+  const Rows rows{
+      .epoch = wanted.epoch, .batch = wanted.batch, .position = begin, .count = wanted.count};
+  RowsReport report;
+  if (task.plan->has_python_steps()) {
+    report = worker.fill(rows, builder, renderer);
+  } else {
+    RecordRun run;
+    run.rows = rows;
+    run.to = &builder;
+    while (worker.advance(run, renderer) == Stands::kMore) continue;
+    report = std::move(run.report);
+  }
+  RowsMade made{.failures = std::move(report.failures),
+                .warnings = report.warnings,
+                .remarks = report.remarks,
+                .stages = report.stages,
+                .seconds = report.seconds};
+  const bool fatal = std::ranges::any_of(made.failures, &RowFailure::fatal);
+  if (!fatal && !task.plan->batch_steps().empty()) {
+    Result<void> done = builder.run_batch_steps(0, builder.rows(), task.seed);
+    if (!done) {
+      made.failures.push_back({.row = 0,
+                               .record = order_.index_at(wanted.epoch, begin),
+                               .error = std::move(done.error()),
+                               .fatal = true});
+    }
+  }
+  for (int row = 0; row < wanted.count; ++row) {
+    if (builder.dropped()[size_t(row)]) made.dropped.push_back(row);
+  }
+  return made;
+}
+
+// Nobody here will fetch what they are made of.
+std::optional<RowsLent> Engine::rows_ahead(int most, double patience_seconds) {
+  std::optional<RowsLent> rows = batches_.lend(most, patience_seconds);
+  const int64_t reads = order_.reads_a_row();
+  if (rows) read_ahead_.leave_out(rows->sequence * reads, rows->count * reads);
+  return rows;
 }
 
 EngineStats Engine::stats() const {

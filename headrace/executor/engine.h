@@ -32,6 +32,7 @@
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_worker.h"
 #include "headrace/executor/row_task.h"
+#include "headrace/executor/rows_elsewhere.h"
 #include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
@@ -45,7 +46,11 @@ struct EngineOptions {
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   bool on_demand = false;        // batches by make() alone: no thread is begun
+  bool lends = false;            // rows may be made elsewhere; REQUIRES: why_not_lent() is empty
 };
+
+// Whether rows of such batches can be made elsewhere; if not, why: a clause.
+std::string why_not_lent(const RowTask& task);
 
 class Engine final : public PoolClient {
  public:
@@ -65,6 +70,17 @@ class Engine final : public PoolClient {
 
   // One batch made here and now on the calling thread, in memory of its own.
   Batch make(int64_t epoch, int64_t batch);
+
+  // Rows of a batch, made here and now on the calling thread for an engine elsewhere, in memory
+  // that is asked for once for each output.
+  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
+  // Rows that others make for this engine; any thread may call these. As OpenBatches has them.
+  std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
+  bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
+    return batches_.arrive(number, std::move(made), bytes);
+  }
+  void rows_returned(int64_t number) { batches_.recall(number); }
+  bool rows_are_out(int64_t number) const { return batches_.is_out(number); }
 
   EngineStats stats() const;
   const MemoryShares& shares() const { return shares_; }

@@ -39,7 +39,8 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
       makers_(std::move(makers)),
       has_lists_(task.plan->delivers_lists()),
       assembles_(task.plan->assembles()),
-      spares_memory_(!makers_.to_device && shares.slots / size_t(shares.depth) >= kLargeBatch &&
+      spares_memory_(!makers_.to_device && !makers_.lends &&
+                     shares.slots / size_t(shares.depth) >= kLargeBatch &&
                      task.layout.rank_batch() >= kManyRows * makers_.threads),
       on_device_{
           .left = task.left,
@@ -73,13 +74,19 @@ void OpenBatches::end() {
   running_ = false;
 }
 
+bool OpenBatches::any_arrives() const {
+  return std::ranges::any_of(lent_, [](const auto& each) { return each.second.arrives; });
+}
+
 bool OpenBatches::delivers() const {
   MutexLock lock(mutex_);
   return running_;
 }
 
 bool OpenBatches::wait_idle(std::chrono::milliseconds time) {
-  const auto is_idle = [&]() REQUIRES_LOCK(mutex_) { return active_.empty() && assembling_ == 0; };
+  const auto is_idle = [&]() REQUIRES_LOCK(mutex_) {
+    return active_.empty() && assembling_ == 0 && !any_arrives();
+  };
   MutexLock lock(mutex_);
   if (!is_idle()) progress_.wait_for(mutex_, time);
   return is_idle();
@@ -87,6 +94,8 @@ bool OpenBatches::wait_idle(std::chrono::milliseconds time) {
 
 void OpenBatches::clear() {
   MutexLock lock(mutex_);
+  lent_.clear();
+  recalled_.clear();
   open_.clear();
   list_bytes_ = assembled_bytes_ = 0;
 }
@@ -123,11 +132,39 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
     return run;
   }
   if (!running_ || !may_grow_lists()) return nullptr;
-  const bool all_claimed =
-      open_.empty() || open_.back()->ledger.claimed_ == open_.back()->builder.rows();
-  if (all_claimed && !open_next()) return nullptr;
-  OpenBatch& batch = *open_.back();
-  BatchLedger& ledger = batch.ledger;
+  if (!recalled_.empty()) {
+    Loan& loan = recalled_.front();
+    std::unique_ptr<RecordRun> run = new_run(*loan.of, loan.first, loan.count, false);
+    loan.first += run->rows.count;
+    loan.count -= run->rows.count;
+    if (loan.count == 0) recalled_.pop_front();
+    return run;
+  }
+  OpenBatch* batch = next_to_claim();
+  if (!batch && !open_next()) return nullptr;
+  if (!batch) batch = open_.back().get();
+  BatchLedger& ledger = batch->ledger;
+  std::unique_ptr<RecordRun> run =
+      new_run(*batch, ledger.claimed_, ledger.lent_from_ - ledger.claimed_, true);
+  ledger.claimed_ += run->rows.count;
+  return run;
+}
+
+// The first that has rows which nobody has claimed; null: none has.
+OpenBatch* OpenBatches::next_to_claim() {
+  if (!makers_.lends) {  // all but the last are claimed
+    const bool any = !open_.empty() && open_.back()->ledger.claimed_ < open_.back()->builder.rows();
+    return any ? open_.back().get() : nullptr;
+  }
+  for (const auto& batch : open_) {
+    if (batch->ledger.claimed_ < batch->ledger.lent_from_) return batch.get();
+  }
+  return nullptr;
+}
+
+// Up to so many rows. Those that are not in the stream any more are read one by one.
+std::unique_ptr<RecordRun> OpenBatches::new_run(OpenBatch& batch, int first, int most,
+                                                bool streamed) {
   std::unique_ptr<RecordRun> run;
   if (spare_.empty()) {
     run = std::make_unique<RecordRun>();
@@ -141,11 +178,10 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
   run->rows = {.epoch = epoch_,
                .batch = batch.builder.index(),
                .position = batch.builder.range().begin,
-               .sequence = ledger.first_sequence_,
-               .first = ledger.claimed_,
-               .count = length_of_run(static_cast<int>(batch.builder.rows()) - ledger.claimed_)};
+               .sequence = streamed ? batch.ledger.first_sequence_ : -1,
+               .first = first,
+               .count = length_of_run(most)};
   active_.push_back(run.get());
-  ledger.claimed_ += run->rows.count;
   return run;
 }
 
@@ -189,6 +225,7 @@ bool OpenBatches::open_next() {
                                         std::move(foreseen_->rows))}));
   BatchLedger& ledger = open_.back()->ledger;
   ledger.first_sequence_ = next_sequence_;
+  ledger.lent_from_ = static_cast<int>(range.size());
   ledger.list_bytes_ = ledger.foreseen_bytes_ = foreseen_->bytes;
   list_bytes_ += foreseen_->bytes;
   foreseen_.reset();
@@ -435,6 +472,7 @@ std::unique_ptr<OpenBatch> OpenBatches::await(const Waiting& waiting) {
       assemble(*look.to_assemble);
       continue;
     }
+    recall_late();
     if (waiting.interrupted) waiting.interrupted();
     if (is_patient && now() - begin > waiting.patience_seconds) {
       is_patient = false;

@@ -12,6 +12,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
 #include "headrace/executor/row_task.h"
+#include "headrace/executor/rows_elsewhere.h"
 #include "headrace/executor/waits_for.h"
 
 namespace headrace {
@@ -42,6 +44,7 @@ class BatchLedger {
   friend class OpenBatches;     // whose lock guards all of it until then
   int64_t first_sequence_ = 0;  // of row 0 in the stream
   int claimed_ = 0, done_ = 0;  // rows
+  int lent_from_ = 0;           // row from which on all are lent, were lent, or are behind the last
   RowFailures failures_;
   std::vector<int> unsettled_;  // rows by group, where there are batch steps
   int64_t warnings_ = 0;
@@ -66,6 +69,7 @@ class OpenBatches {
     int threads = 1;
     int python_workers = 0;      // 0 also where no step is in Python
     bool to_device = false;      // batches are copied to a device, and hold their slots until then
+    bool lends = false;          // rows may be made elsewhere
     std::function<void()> wake;  // the threads: there may be work. Called without the lock
   };
   // What they are made of outlives them.
@@ -103,6 +107,18 @@ class OpenBatches {
       EXCLUDES_LOCK(mutex_);
   bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
 
+  // --- Rows that are made elsewhere (lent_rows.cc) ---
+  // Up to so many rows (or a group of them) that nobody has claimed, from the far end of what is
+  // open; nothing where all are claimed. They are the caller's until they arrive or are recalled:
+  // by recall(), or when the consumer waits for them for longer than the patience.
+  std::optional<RowsLent> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);
+  // Writes them. False where that loan is no more: then nothing was written. Throws Exception
+  // HR0713 where the bytes are not of such rows.
+  bool arrive(int64_t number, RowsMade made, const RowBytes& bytes) EXCLUDES_LOCK(mutex_);
+  // Workers make them; nothing where they have arrived.
+  void recall(int64_t number) EXCLUDES_LOCK(mutex_);
+  bool is_out(int64_t number) const EXCLUDES_LOCK(mutex_);
+
   // --- The consumer ---
   struct Waiting {
     const std::function<void()>& interrupted;       // called every 50 ms; may throw
@@ -133,6 +149,11 @@ class OpenBatches {
   int length_of_run(int left) const REQUIRES_LOCK(mutex_);
   bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_next() REQUIRES_LOCK(mutex_);
+  OpenBatch* next_to_claim() REQUIRES_LOCK(mutex_);
+  std::unique_ptr<RecordRun> new_run(OpenBatch& batch, int first, int most, bool streamed)
+      REQUIRES_LOCK(mutex_);
+  void recall_late() EXCLUDES_LOCK(mutex_);
+  bool any_arrives() const REQUIRES_LOCK(mutex_);
   static bool is_filled(const OpenBatch& batch) {
     return batch.ledger.done_ == batch.builder.rows();
   }
@@ -171,6 +192,15 @@ class OpenBatches {
   std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
   std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);     // to be used again
   std::vector<const RecordRun*> active_ GUARDED_BY(mutex_);              // claimed, not finished
+  struct Loan {
+    OpenBatch* of = nullptr;
+    int first = 0, count = 0;
+    double due = 0;        // when the consumer waits no longer for it
+    bool arrives = false;  // a thread writes its rows
+  };
+  std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number
+  std::deque<Loan> recalled_ GUARDED_BY(mutex_);     // for workers to make
+  int64_t next_loan_ GUARDED_BY(mutex_) = 0;
   std::exception_ptr broken_ GUARDED_BY(mutex_);     // what kept a worker from going on
   double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
   EngineStats stats_ GUARDED_BY(mutex_);

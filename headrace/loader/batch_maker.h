@@ -3,12 +3,13 @@
 // records that stay in memory, out of which batches are cut (resident_batches.h). The batches are
 // equal bit for bit; the loader knows no more than this.
 //
-// start, next, settle and reseed are called by the one thread that moves the loader; make, stats
-// and stop also by others meanwhile.
+// start, next, settle and reseed are called by the one thread that moves the loader; make, stats,
+// engine_for_rows and stop also by others meanwhile.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,10 @@ class BatchMaker {
   virtual Batch make(int64_t epoch, int64_t batch) = 0;
   // Draws and orders are those of another seed from now on. REQUIRES: stopped.
   virtual void reseed(uint64_t seed) = 0;
+
+  // The engine that makes them record by record; null: none does now. shared: with calls that are
+  // under way when it goes. made: it is made where there is none yet.
+  virtual std::shared_ptr<Engine> engine_for_rows(bool made) = 0;
 
   virtual MakerStats stats() const = 0;
   // "off", "49.2 MiB after Resize (auto: at most 512 MiB, half of memory_limit)"

@@ -169,6 +169,10 @@ class Loader::Impl {
         leave_nothing("host: memory_limit has no room for both forms of a batch", engine);
       }
     }
+    if (options().lends) {
+      not_lent_ = residence->is_on() ? "resident= makes batches" : why_not_lent(engine.task);
+      engine.lends = not_lent_.empty();
+    }
     if (!residence->is_on()) {
       return std::make_unique<StreamingBatches>(std::move(engine), bad_records_, residence->text());
     }
@@ -390,6 +394,24 @@ class Loader::Impl {
     ask_for_order(epoch);
     return maker_->make(epoch, index);
   }
+  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory) {
+    check_batch(rows.epoch, rows.batch);
+    const int64_t size = layout_.range(rows.batch).size(), group = plan_->batch_group();
+    const int64_t end = int64_t{rows.first} + rows.count;
+    if (rows.first < 0 || rows.count <= 0 || end > size || rows.first % group != 0 ||
+        (end % group != 0 && end != size)) {
+      raise(kOutOfRange, "rows [" + std::to_string(rows.first) + ", " + std::to_string(end) +
+                             ") of batch " + std::to_string(rows.batch) + ", which has " +
+                             std::to_string(size) + " in groups of " + std::to_string(group));
+    }
+    ask_for_order(rows.epoch);
+    const std::shared_ptr<Engine> engine = maker_->engine_for_rows(true);
+    if (!engine) raise(kBadLoaderOption, "resident=True: rows are not made one by one");
+    return engine->make_rows(rows, memory);
+  }
+  // Where rows are lent.
+  std::shared_ptr<Engine> lender() const { return maker_->engine_for_rows(false); }
+
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const {
     check_batch(epoch, index);
     std::vector<int64_t> out;
@@ -434,6 +456,7 @@ class Loader::Impl {
     if (option == "decode") return decode_.text;
     if (option == "decode_note") return left_to_cpu();
     if (option == "order") return sampler_->description();
+    if (option == "workers") return not_lent_;  // why rows are not lent
     return {};
   }
 
@@ -472,6 +495,7 @@ class Loader::Impl {
   const std::shared_ptr<DeviceDecoding> decoding_ = std::make_shared<DeviceDecoding>();
   DecodeChoice decode_;
   FinishChoice finish_;
+  std::string not_lent_;
   ReadPath path_;
   const SamplerPtr sampler_;
   const BatchLayout layout_;
@@ -521,6 +545,24 @@ void Loader::load_state(const LoaderState& state, const std::function<void()>& i
 }
 bool Loader::settle(const std::function<void()>& interrupted) { return impl_->settle(interrupted); }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
+RowsMade Loader::make_rows(const RowsWanted& rows, const BatchRows::Memory& memory) {
+  return impl_->make_rows(rows, memory);
+}
+std::optional<RowsLent> Loader::rows_ahead(int most, double patience_seconds) {
+  const std::shared_ptr<Engine> engine = impl_->lender();
+  return engine ? engine->rows_ahead(most, patience_seconds) : std::nullopt;
+}
+bool Loader::rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
+  const std::shared_ptr<Engine> engine = impl_->lender();
+  return engine && engine->rows_arrived(number, std::move(made), bytes);
+}
+void Loader::rows_returned(int64_t number) {
+  if (const std::shared_ptr<Engine> engine = impl_->lender()) engine->rows_returned(number);
+}
+bool Loader::rows_are_out(int64_t number) const {
+  const std::shared_ptr<Engine> engine = impl_->lender();
+  return engine && engine->rows_are_out(number);
+}
 bool Loader::leaves_unfinished() const { return impl_->leaves_unfinished(); }
 std::vector<int64_t> Loader::indices(int64_t epoch, int64_t index) const {
   return impl_->indices(epoch, index);

@@ -28,6 +28,7 @@ class ResidentBatches final : public BatchMaker {
   void stop(const Interrupted& interrupted) override { by_engine()->stop(interrupted); }
   Batch make(int64_t epoch, int64_t batch) override { return by_engine()->make(epoch, batch); }
   void reseed(uint64_t seed) override;
+  std::shared_ptr<Engine> engine_for_rows(bool) override { return nullptr; }  // none are lent
   MakerStats stats() const override;
   std::string resident_text() const override { return residence_->text(); }
   void close() override;

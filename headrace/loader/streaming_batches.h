@@ -27,6 +27,9 @@ class StreamingBatches final : public BatchMaker {
   void stop(const Interrupted& interrupted) override;
   Batch make(int64_t epoch, int64_t batch) override { return engine()->make(epoch, batch); }
   void reseed(uint64_t seed) override EXCLUDES_LOCK(mutex_);
+  std::shared_ptr<Engine> engine_for_rows(bool made) override {
+    return made ? engine() : engine_if_any();
+  }
   MakerStats stats() const override;
   std::string resident_text() const override { return why_not_resident_; }
   void close() override EXCLUDES_LOCK(mutex_);

@@ -59,6 +59,28 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
   }
 }
 
+bool BatchBuilder::fits(const std::vector<std::span<const uint8_t>>& bytes, int64_t count) const {
+  if (bytes.size() != rows_.fields.size()) return false;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i].size() != rows_.fields[i].row_bytes * size_t(count)) return false;
+  }
+  return true;
+}
+
+void BatchBuilder::put(int64_t first, int64_t count,
+                       const std::vector<std::span<const uint8_t>>& bytes,
+                       const std::vector<int>& dropped) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    OutputMemory& field = rows_.fields[i];
+    if (!bytes[i].empty()) {
+      std::memcpy(field.data + field.row_bytes * size_t(first), bytes[i].data(), bytes[i].size());
+    }
+  }
+  for (const int row : dropped) {
+    if (row >= 0 && row < count) drop(static_cast<int>(first + row));
+  }
+}
+
 TensorView BatchBuilder::view_of(const Output& output, const OutputMemory& field,
                                  int64_t rows) const {
   TensorView view{field.data, output.state.dtype, {rows}, {}};

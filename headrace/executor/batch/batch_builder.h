@@ -50,6 +50,13 @@ class BatchBuilder {
   }
   void drop(int row) { dropped_[row] = 1; }
 
+  // Rows that were made elsewhere, by output. REQUIRES: all outputs are dense, none unfinished.
+  bool fits(const std::vector<std::span<const uint8_t>>& bytes, int64_t count) const;
+  // dropped: rows of these, counted from the first. REQUIRES: they fit.
+  void put(int64_t first, int64_t count, const std::vector<std::span<const uint8_t>>& bytes,
+           const std::vector<int>& dropped);
+  const std::vector<uint8_t>& dropped() const { return dropped_; }
+
   // The plan's batch steps on the rows [first, first + count) as far as they were not dropped.
   // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);

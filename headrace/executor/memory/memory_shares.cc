@@ -93,9 +93,10 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 }
 
 MemoryShares divide_memory(size_t limit, const MemoryUse& use) {
-  MemoryShares shares = divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads,
-                                      use.reads_ahead, use.plan.delivers_lists(),
-                                      batch_bytes(use.plan, use.rows), use.left.decodes_any());
+  MemoryShares shares =
+      divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads, use.reads_ahead,
+                    use.plan.delivers_lists(), batch_bytes(use.plan, use.rows),
+                    use.left.decodes_any() || use.lends);
   shares = with_kept_frames(with_near_partners(shares, use.plan), use.plan, use.threads);
   if (use.plan.assembles()) {  // while a tensor is made, the values are there, too
     shares.lists /= 2;

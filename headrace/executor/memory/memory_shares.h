@@ -39,6 +39,7 @@ struct MemoryUse {
   int64_t rows = 0;  // of a batch
   const LeftToDevice& left;
   int threads = 1;
+  bool lends = false;  // rows are made elsewhere, which takes a while: more buffers
   bool reads_ahead = false;
 };
 // The same with the shares of what the plan does: near partners, frames of clips and tensors that

@@ -121,6 +121,29 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
                 : fetch_alone(number, index, out, may_wait);
 }
 
+// A read that is under way finds its entry gone when it comes back.
+void ReadAhead::leave_out(int64_t sequence, int64_t count) {
+  if (memory_) return;
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) return;
+    const int64_t first = base_ + sequence, end = first + count;
+    for (auto each = entries_.lower_bound(first); each != entries_.end() && each->first < end;) {
+      drop_one(each++);
+    }
+    for (int64_t number = std::max(first, next_); number < end; ++number) alone_.insert(number);
+    pass_alone();
+    changed_.notify_all();
+  }
+  if (later_) submit(-1);
+}
+
+// The next number to be read ahead is one that shall be.
+void ReadAhead::pass_alone() {
+  alone_.erase(alone_.begin(), alone_.lower_bound(next_));
+  while (alone_.erase(next_) > 0) ++next_;
+}
+
 size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
   read_alone(index, out);
   const size_t bytes = counted(bytes_of(out));

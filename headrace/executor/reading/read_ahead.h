@@ -70,6 +70,8 @@ class ReadAhead {
   // those who have give back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
+  // Nobody will fetch these numbers. What was read of them is dropped.
+  void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
   // Reads a record that has no number in the stream, on the calling thread.
   void read_alone(int64_t index, RecordData& out) const;
   // The same, and counts its bytes in the share: the caller gives them back.
@@ -104,6 +106,7 @@ class ReadAhead {
       EXCLUDES_LOCK(mutex_);
   void set_terms(size_t max_bytes, RecordData& out) const;
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
+  void pass_alone() REQUIRES_LOCK(mutex_);
   void drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way = true)
       REQUIRES_LOCK(mutex_);
   void room_changed() REQUIRES_LOCK(mutex_);
@@ -146,7 +149,9 @@ class ReadAhead {
   int64_t next_ GUARDED_BY(mutex_) = 0;      // first number that nobody has begun to read
   int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
-  std::set<int64_t> alone_ GUARDED_BY(mutex_);  // beyond next_, fetched before there was room
+  // Not to be read ahead: fetched before there was room, or by nobody. From next_ on, but where
+  // somebody has passed them by.
+  std::set<int64_t> alone_ GUARDED_BY(mutex_);
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
   ReadShare share_ GUARDED_BY(mutex_);
   ReadDepth depth_ GUARDED_BY(mutex_);

@@ -86,6 +86,26 @@ INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
                                                           ReadStyle::kPython),
                                           testing::Values(0, 400), testing::Values(1, 4)));
 
+TEST_P(EveryStyle, WhatIsLeftOutHoldsNothingAndNobodyWaitsForIt) {
+  const auto [style, pause, threads] = GetParam();
+  auto source = std::make_shared<Numbered>(300, style, std::chrono::microseconds(pause));
+  ReadAhead ahead(source, {true}, 64 << 10);
+  ahead.start({[](int64_t sequence) { return sequence; }, 300});
+  RecordData data;
+  for (int64_t begin = 0; begin < 300; begin += 10) {  // the last 6 of 10, also the stream's last
+    ahead.leave_out(begin + 4, 6);
+    for (int64_t sequence = begin; sequence < begin + 4; ++sequence) {
+      const size_t lent = ahead.fetch(sequence, sequence, data, /*may_wait=*/true);
+      int64_t got = -1;
+      std::memcpy(&got, data.owned[0].data(), 8);
+      EXPECT_EQ(got, sequence);
+      ahead.give_back(lent);
+    }
+  }
+  ahead.stop();
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
 TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
   auto source = std::make_shared<Numbered>(512, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 1 << 20);

@@ -57,6 +57,7 @@ void ReadAhead::read_loop() {
   std::vector<RecordData> data;
   mutex_.lock();
   while (!closing_) {
+    pass_alone();
     if (!may_read_on()) {
       changed_.wait(mutex_);
       continue;
@@ -123,7 +124,7 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
       indices.push_back(index);
       data.push_back(share_.take_spare());
       set_terms(python_ ? max_bytes_ : std::min(max_bytes_, share_.allowance()), data.back());
-    } while (python_ && data.size() < kPythonChunk && may_read_on());
+    } while (python_ && data.size() < kPythonChunk && !alone_.contains(next_) && may_read_on());
     return true;
   } catch (const std::exception&) {
     give_up_reads(first, static_cast<size_t>(next_ - first));

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are lent, made by another engine, and brought back in any order, late, twice or never,
+// by a thread beside the consumer: batches, errors and counts are those of an engine alone.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "headrace/base/random.h"
+#include "headrace/executor/engine.h"
+#include "headrace/executor/executor_test_ops.h"
+
+namespace headrace::scopes_test {
+namespace {
+
+constexpr int64_t kRecords = 150, kBatch = 32;
+
+EngineOptions options_of(const SourcePtr& source, const Pipeline& pipeline, OnError on_error,
+                         bool lends) {
+  const auto plan = make_plan(source->schema(), pipeline, {});
+  const int64_t group = plan->batch_group();
+  return {.task = {.source = source,
+                   .plan = plan,
+                   .sampler = shuffled(source->size()),
+                   .layout = BatchLayout(source->size(), kBatch, 0, 1, LastBatch::kKeep, group),
+                   .seed = 9,
+                   .on_error = on_error},
+          .threads = 2,
+          .memory_limit = size_t{128} << 20,
+          .warn = {},
+          .lends = lends};
+}
+
+// Bytes of rows, as they cross.
+struct Parcel {
+  int64_t number = 0;
+  RowsMade made;
+  std::vector<std::vector<uint8_t>> memory;
+};
+
+Parcel made_by(Engine& maker, const std::vector<Output>& outputs, const RowsLent& rows) {
+  Parcel out{.number = rows.number, .made = {}, .memory = {}};
+  out.memory.resize(outputs.size());
+  out.made = maker.make_rows(rows, [&](size_t output, size_t bytes) {
+    out.memory[output].resize(bytes);
+    return std::shared_ptr<void>(out.memory[output].data(), [](void*) {});
+  });
+  return out;
+}
+
+RowBytes bytes_of(const Parcel& parcel) { return {parcel.memory.begin(), parcel.memory.end()}; }
+
+// Takes rows as long as it runs. Some it brings back at once, some later, some twice, some never,
+// and some it gives back.
+class Neighbour {
+ public:
+  Neighbour(Engine& engine, EngineOptions options, uint64_t seed)
+      : engine_(engine),
+        outputs_(options.task.plan->outputs()),
+        maker_(std::move(options), bad_),
+        draws_(seed, 0, 0, hash_name("neighbour")),
+        thread_([this] { run(); }) {}
+  ~Neighbour() {
+    ends_ = true;
+    thread_.join();
+  }
+  int64_t arrived() const { return arrived_; }
+
+ private:
+  void run() {
+    std::deque<Parcel> kept;
+    while (!ends_) {
+      const std::optional<RowsLent> rows =
+          engine_.rows_ahead(1 + static_cast<int>(draws_.below(12)), 0.02);
+      if (!rows) {
+        std::this_thread::yield();
+      } else {
+        const int64_t what = draws_.below(8);
+        if (what == 0) continue;  // never: the consumer's patience ends
+        if (what == 1) {
+          engine_.rows_returned(rows->number);
+          if (draws_.below(2) > 0) continue;  // and comes with them all the same
+        }
+        kept.push_back(made_by(maker_, outputs_, *rows));
+      }
+      if (kept.empty() || (rows && draws_.below(3) > 0)) continue;
+      const Parcel parcel = std::move(kept.front());
+      kept.pop_front();
+      RowsMade made = parcel.made, again = parcel.made;
+      arrived_ += engine_.rows_arrived(parcel.number, std::move(made), bytes_of(parcel));
+      EXPECT_FALSE(engine_.rows_arrived(parcel.number, std::move(again), bytes_of(parcel)));
+    }
+  }
+
+  Engine& engine_;
+  const std::vector<Output> outputs_;
+  BadRecords bad_{1000, 1, {}};
+  Engine maker_;
+  Draws draws_;
+  std::atomic<bool> ends_{false};
+  std::atomic<int64_t> arrived_{0};
+  std::thread thread_;
+};
+
+using Fields = std::vector<std::vector<uint8_t>>;  // of a batch
+
+Fields bytes_of(const Batch& batch) {
+  Fields out;
+  for (const BatchField& field : batch.fields) {
+    const auto* data = static_cast<const uint8_t*>(field.view.data);
+    out.emplace_back(data, data + field.view.dense_bytes());
+  }
+  return out;
+}
+
+std::vector<Fields> rest_of(Engine& engine) {
+  std::vector<Fields> out;
+  while (const std::optional<Batch> batch = engine.next({})) out.push_back(bytes_of(*batch));
+  return out;
+}
+
+struct Told {
+  int64_t position, record;
+  std::string action, what;
+  bool operator==(const Told&) const = default;
+};
+
+std::vector<Told> told(const BadRecords& bad) {
+  std::vector<Told> out;
+  for (const BadRecord& each : bad.list()) {
+    out.push_back({each.position, each.record, each.action, each.error.message()});
+  }
+  return out;
+}
+
+TEST(LentRowsTest, BatchesAreThoseOfAnEngineAlone) {
+  const std::map<std::string, ReadStyle> styles = {{"nothing", ReadStyle::kFiles},
+                                                   {"partners", ReadStyle::kFiles},
+                                                   {"mixed", ReadStyle::kPython},
+                                                   {"python", ReadStyle::kMemory}};
+  const std::map<std::string, Pipeline> pipelines = {{"nothing", steps({})},
+                                                     {"partners", steps({add_partners(3)})},
+                                                     {"mixed", steps({mix(4)})},
+                                                     {"python", steps({unchanged()})}};
+  for (const auto& [name, pipeline] : pipelines) {
+    for (const OnError on_error : {OnError::kSkip, OnError::kSubstitute}) {
+      const SourcePtr source =
+          std::make_shared<Numbers>(kRecords, std::set<int64_t>{7, 8, 70, 140}, styles.at(name));
+      BadRecords here(1000, 1, {}), there(1000, 1, {});
+      Engine alone(options_of(source, pipeline, on_error, false), here);
+      Engine engine(options_of(source, pipeline, on_error, true), there);
+      Neighbour neighbour(engine, options_of(source, pipeline, on_error, false), 3);
+      for (int epoch = 0; epoch < 3 || neighbour.arrived() == 0; ++epoch) {
+        ASSERT_LT(epoch, 1000) << name;
+        alone.start(epoch, 0);
+        const std::vector<Fields> expected = rest_of(alone);
+        engine.start(epoch, 0);
+        if (epoch == 1) {  // left in the middle, and begun again
+          EXPECT_TRUE(engine.next({}));
+          engine.start(epoch, 0);
+        }
+        EXPECT_EQ(rest_of(engine), expected) << name << " " << epoch;
+      }
+      EXPECT_EQ(told(there), told(here)) << name;
+    }
+  }
+}
+
+TEST(LentRowsTest, AFatalErrorElsewhereIsTheConsumersInItsPlace) {
+  const SourcePtr source = std::make_shared<Numbers>(kRecords, std::set<int64_t>{33});
+  BadRecords here(0, 0, {}), there(0, 0, {});
+  Engine alone(options_of(source, {}, OnError::kRaise, false), here);
+  Engine engine(options_of(source, {}, OnError::kRaise, true), there);
+  const auto end = [](Engine& each) {
+    each.start(0, 0);
+    int batches = 0;
+    try {
+      while (each.next({})) ++batches;
+    } catch (const Exception& error) {
+      return std::to_string(batches) + error.what();
+    }
+    return std::string();
+  };
+  const std::string expected = end(alone);
+  EXPECT_NE(expected, "");
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    Neighbour neighbour(engine, options_of(source, {}, OnError::kRaise, false), seed);
+    EXPECT_EQ(end(engine), expected);
+  }
+}
+
+TEST(LentRowsTest, NothingIsLentWhereNothingIsDelivered) {
+  const SourcePtr source = std::make_shared<Numbers>(kRecords);
+  BadRecords bad(0, 0, {});
+  Engine engine(options_of(source, {}, OnError::kRaise, true), bad);
+  EXPECT_FALSE(engine.rows_ahead(8, 1));
+  engine.start(0, 0);
+  const std::optional<RowsLent> rows = engine.rows_ahead(8, 1000);
+  ASSERT_TRUE(rows);
+  EXPECT_TRUE(engine.rows_are_out(rows->number));
+  EXPECT_THROW((void)engine.rows_arrived(rows->number, {}, {}), Exception) << "not of this size";
+  engine.stop();
+  EXPECT_FALSE(engine.rows_are_out(rows->number));
+  EXPECT_FALSE(engine.rows_arrived(rows->number, {}, {}));
+  engine.rows_returned(rows->number);
+  engine.start(0, 0);
+  EXPECT_EQ(rest_of(engine).size(), 5u);
+}
+
+}  // namespace
+}  // namespace headrace::scopes_test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are made outside of the engine that delivers them: what is asked for, and what comes
+// back. All of it are numbers, bytes and errors, so it may cross to another machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/executor/bad_records.h"
+#include "headrace/image/render.h"
+
+namespace headrace {
+
+// Rows [first, first + count) of a batch of this rank. They begin and end where groups of the batch
+// steps do (Plan::batch_group), or with the batch.
+struct RowsWanted {
+  int64_t epoch = 0, batch = 0;
+  int first = 0, count = 0;
+};
+
+// Rows that an engine has lent: nobody in it makes them until they are back.
+struct RowsLent : RowsWanted {
+  int64_t number = 0;    // of this loan; none comes twice
+  int64_t sequence = 0;  // of its first row in the stream
+};
+
+// What came of them beside their bytes. Rows are counted from the first that was wanted.
+struct RowsMade {
+  RowFailures failures = {};
+  std::vector<int> dropped = {};
+  int64_t warnings = 0;
+  PictureRemarks remarks = {};
+  StageSeconds stages = {};
+  double seconds = 0;
+};
+
+// By output: row after row.
+using RowBytes = std::vector<std::span<const uint8_t>>;
+
+}  // namespace headrace
