@@ -42,7 +42,7 @@ def test_keywords_of_dataloader_say_what_is_meant_here(keyword: str, way: str) -
     assert way in caught.value.hint
 
 
-@pytest.mark.parametrize("keyword", ["nworkers", "workers", "numworkers"])
+@pytest.mark.parametrize("keyword", ["nworkers", "numworkers"])
 def test_a_keyword_that_is_almost_dataloaders_says_what_is_meant_here(keyword: str) -> None:
     with pytest.raises(hr.ConfigError, match=r"DataLoader's num_workers: .*threads=N"):
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})

@@ -36,7 +36,7 @@ def test_the_stub_has_every_keyword_with_its_type() -> None:
 
 
 def test_every_option_of_the_engine_is_a_keyword_or_of_its_own_use() -> None:
-    own = {"sampler", "shard"}  # of Python alone
+    own = {"sampler", "shard", "workers"}  # of Python alone
     groups = {record["name"]: record["group"] for record in _core.loader_options()}
     assert {name for name, group in groups.items() if group} == set(described()) - own
     assert all(record["doc"] for record in _core.loader_options() if record["group"])

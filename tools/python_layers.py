@@ -40,6 +40,7 @@ LAYERS = (
     ("frameworks",),
     ("delivery",),
     ("migrate",),
+    ("ray",),
     ("insight.measure",),
     ("insight.stand_in",),
     ("insight.model",),

@@ -104,10 +104,12 @@ _LATE = {
 
 def __getattr__(name: str) -> Any:
     """What brings many modules comes when it is asked for."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "ray":  # a module, which is this one's attribute from then on
+        return import_module("headrace.ray")
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(_LATE[name]), name)
     return value
 

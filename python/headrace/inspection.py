@@ -315,6 +315,8 @@ def describe(loader: ViewedLoader) -> str:
         "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),
     }
+    if given["workers"] is not None:
+        lines["workers"] = loader.remote_text
     for name, keyword in KEYWORDS.items():
         if name not in lines and name not in _WITH_OTHERS and given[name] != keyword.default:
             lines[name] = repr(given[name])

@@ -51,7 +51,9 @@ class Assembly:
         self.shard = resolve_shard(given["shard"])
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
         self._surroundings = Surroundings()
-        self._kept = kept
+        self._kept = {**kept, "lends": given["workers"] is not None}
+        if self._kept["lends"] and given["finish"] == "auto":
+            self._kept["finish"] = "host"  # rows that a device finishes are not lent
         self._streams = 0  # of the state that was loaded last
         self._inspector: _core.Loader | None = None
         self._engine: _core.Loader | None = self.make()
@@ -179,7 +181,7 @@ class Assembly:
             fields = self.field_names()
             hidden = [name for name in ("id", "key") if name not in fields]
             self._inspector = self.make(
-                fields=[*fields, *hidden], quarantine=None, resident=False, view=False
+                fields=[*fields, *hidden], quarantine=None, resident=False, view=False, lends=False
             )
         return self._inspector
 

@@ -20,6 +20,7 @@ from headrace.loader.assembly import Assembly
 from headrace.loader.deliveries import Delivery, EngineBatches, delivery_for
 from headrace.loader.form import Form
 from headrace.loader.iteration import Iteration, exiting, live, refuse_dataloader_worker
+from headrace.loader.lending import lent_rows
 from headrace.loader.loaded_state import LoadedState
 from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
@@ -74,6 +75,7 @@ class Loader(Outputs):
         if source.upright and "exif_orientation" not in given:
             keywords["exif_orientation"] = True
         self._assembly = Assembly(source, transforms, keywords, self._kept)
+        self._lent = lent_rows(self._assembly)
         self._turn = Turn()
         self._loop = LoopTurn(self)
         self._loaded = LoadedState()
@@ -84,6 +86,8 @@ class Loader(Outputs):
         self._last_seen = 0.0
         live.add(self)
         weakref.finalize(self, self._assembly.workers.close)
+        if self._lent is not None:
+            weakref.finalize(self, self._lent.close)
 
     @property
     def assembly(self) -> Assembly:
@@ -94,6 +98,11 @@ class Loader(Outputs):
         """What was received, as the engine counts it; ``state_dict`` without its version."""
         engine = self._assembly.engine()
         return self._loaded.state or self._delivery.received() or engine.state()
+
+    @property
+    def remote_text(self) -> str:
+        """Whether remote workers pay, in a sentence; empty where there are none."""
+        return "" if self._lent is None else self._lent.says()
 
     @property
     def is_resumed(self) -> bool:
@@ -127,6 +136,8 @@ class Loader(Outputs):
         self._loaded.begin(self._assembly.engine())
         self._assembly.is_settled = True
         self._run(form)
+        if self._lent is not None:
+            self._lent.begin()
         self._unused = self._latest = _Unused(self._turn.number, form)
         self._last_seen = time.perf_counter()
         self._loop.begin()
@@ -386,6 +397,7 @@ class Loader(Outputs):
             decode_note=self._assembly.engine().resolved("decode_note"),
             resident=self._assembly.engine().resolved("resident"),
             devices=self._delivery.stats(),
+            remote=self._lent.counters() if self._lent is not None else {},
         )
 
     def bottleneck(self) -> str:
@@ -418,6 +430,8 @@ class Loader(Outputs):
         self._turn.take_over(self._close, patience=0 if exiting() else _PATIENCE)
 
     def _close(self) -> None:
+        if self._lent is not None:
+            self._lent.close()
         with self._loop.stopped():
             self._delivery.close()
             self._delivery = EngineBatches(self._assembly)

@@ -64,7 +64,7 @@ def _no_keyword(name: str) -> Exception:
     ):
         hint = f"a keyword of hr.open: hr.Loader(hr.open(..., {name}=...), ...)"
         return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint)
-    near = nearest(name, {*KEYWORDS, *HINTS})
+    near = nearest(name, {*KEYWORDS, *HINTS} - {"workers"})  # which is not a number of them
     hint = f"DataLoader's {near}: {HINTS[near]}" if near in HINTS else ""
     return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, KEYWORDS))
 

@@ -51,6 +51,16 @@ WIDER = {
 
 # Each after the option that it follows on the page.
 PYTHONS_OWN = {
+    "threads": (
+        Keyword(
+            "workers",
+            "Any",
+            None,
+            "Speed and memory",
+            "Processes of other machines that make rows where the threads are too few: "
+            "headrace.ray.pool().",
+        ),
+    ),
     "seed": (
         Keyword(
             "sampler",
@@ -68,7 +78,7 @@ PYTHONS_OWN = {
             "torchrun), False, (rank, world_size), or the data-parallel group: a process group of "
             'torch.distributed, or mesh["dp"] of a DeviceMesh.',
         ),
-    )
+    ),
 }
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "string": "str", "strings": "list[str]"}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pool of actors that a loader asks for rows. It is data until a loader uses it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.arguments import BAD_VALUE, INT32, integer, one_of
+from headrace.ray.actors import Actors
+
+
+def pool(
+    cpus: int | str = "auto",
+    *,
+    resources: Mapping[str, float] | None = None,
+    cpus_per_actor: float = 1,
+    store: str = "25 %",
+    runtime_env: Mapping[str, Any] | None = None,
+    lend: str = "auto",
+) -> Pool:
+    """Actors on a Ray cluster that make rows of a loader's batches: ``Loader(..., workers=pool)``.
+
+    Batches are the same bytes with or without it. The loader's own threads begin at the rows that
+    come next, actors at those that come last; rows of an actor that dies are asked for again or
+    made here.
+
+    cpus: actors, one CPU each; "auto": the free CPUs of the cluster's other machines (of this one,
+    where there is no other), shared by the ranks, looked at again every 30 seconds.
+    resources: that each actor asks Ray for, such as a label of CPU machines: {"decode": 1}.
+    cpus_per_actor: that Ray counts for each. store: the part of an object store that rows on their
+    way may fill; more would be spilled to disk. runtime_env: of the actors, as Ray has it. lend:
+    "auto" asks them for rows while the training loop waits for data and they pay; "always" at any
+    time.
+    """
+    number = cpus if cpus == "auto" else integer("cpus", cpus, 1, INT32)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", store)
+    if not found or not 0 < float(found[1]) <= 80:
+        raise BAD_VALUE.error(
+            f"store is a percentage up to 80 (got {store!r})", hint='store="25 %"'
+        )
+    return Pool(
+        number,
+        dict(resources or {}),
+        float(cpus_per_actor),
+        float(found[1]) / 100,
+        dict(runtime_env or {}),
+        one_of("lend", lend, ("auto", "always")) == "always",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Pool:
+    """What ``pool`` was given. Pickles; no actor lives before a loader is iterated."""
+
+    cpus: int | str
+    resources: dict[str, float]
+    cpus_per_actor: float
+    store: float
+    runtime_env: dict[str, Any]
+    always: bool
+
+    def makers(self) -> Actors:
+        """Of one loader."""
+        return Actors(self)

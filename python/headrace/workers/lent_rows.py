@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a loader's batches that processes elsewhere make: ``Loader(..., workers=...)``.
+
+The engine lends rows that no thread has claimed from the far end of what is open; whoever takes
+them brings their bytes, or does not: then the loader's threads make them. So nobody has to be
+reached, may die at any time, may be asked twice, and batches do not change. How requests and bytes
+travel is the makers' affair.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import Error, declare, warn
+
+OTHER_BATCHES = declare(
+    "HR0837",
+    "config",
+    "a remote worker makes other rows",
+    "A worker on another machine must make the bytes that this process makes. Before it is used, "
+    "fingerprints of records and steps, the version of Headrace and two rows are compared. Usually "
+    "the machine has an older copy of the data or of Headrace, or another libjpeg.",
+)
+
+_PART_BYTES = 4 << 20  # of rows that are asked for together
+_PATIENCE = 0.5  # seconds that the consumer waits for a part, while nothing is known
+_LEAST_PATIENCE = 0.1
+_LATE = 3.0  # times the median
+_TRIES = 3  # of one part, before this process makes it
+_WAITS = 0.02  # of the time: from here on the consumer waits for data
+_LOOK = 0.5  # seconds between looks at whether it does
+_PAYS = 2.0  # making a row must cost so many times what handing it over costs here
+
+
+class Terms(NamedTuple):
+    """What decides rows, and may change while makers live."""
+
+    seed: int = 0
+    rank: int = 0
+    world_size: int = 1
+    streams: int = 0  # of the order; 0: it has none
+
+
+class Rows(NamedTuple):
+    """Rows of one batch, as they are asked for."""
+
+    epoch: int
+    batch: int
+    first: int
+    size: int
+    terms: Terms
+
+
+class Made(NamedTuple):
+    """What comes back: an array of bytes for each output, and the report on them."""
+
+    arrays: Sequence[Any]
+    report: Mapping[str, Any]
+
+
+class Lost(Exception):
+    """The maker is gone; whoever else is there may be asked."""
+
+
+class Makers(Protocol):
+    """Processes that make rows. None of these calls waits, but for ``answers``."""
+
+    def begin(self, work: Work) -> None:
+        """They may start; what they are to make."""
+
+    def ask(self, rows: Rows, again: bool) -> Hashable | None:
+        """What the answer will be known by; None where nobody takes more now."""
+
+    def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
+        """Those that have come; waits so long for the first. Lost: its maker is gone."""
+
+    def live(self) -> int:
+        """How many can be asked."""
+
+    def room(self, out: int, size: int) -> bool:
+        """Whether a part of so many bytes may be on its way beside those that are out."""
+
+    def carrying_seconds(self, size: int) -> float:
+        """CPU of this machine, but not of this process, for rows of so many bytes, as far as that
+        is known."""
+
+    def connected(self) -> bool:
+        """Whether there is anything that could make rows, or come to."""
+
+    def counters(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+
+class Work(NamedTuple):
+    """All that a maker needs. keywords: of a loader, with the memory_limit of this one. facts: what
+    it must find to be equal. terms: as Rows has them."""
+
+    source: Any
+    transforms: Any
+    keywords: Mapping[str, Any]
+    facts: Callable[[], dict[str, str]]
+    terms: Callable[[], Terms]
+
+
+def rows_of(engine: _core.Loader, rows: Rows) -> Made:
+    """Makes them in this process."""
+    arrays = [np.empty(rows.size * each, np.uint8) for each in _core.row_bytes(engine)]
+    place = rows.epoch, rows.batch, rows.first, rows.size
+    begin = time.perf_counter()
+    report = _core.make_rows(engine, *place, arrays)
+    return Made(arrays, {**report, "seconds": time.perf_counter() - begin})
+
+
+def probe(engine: _core.Loader, count: int) -> str:
+    """The hash of so many first rows of epoch 0, and of what is wrong with them."""
+    import hashlib  # which takes long to import
+
+    if engine.batches_per_epoch() == 0:
+        return ""
+    made = rows_of(engine, Rows(0, 0, 0, count, Terms()))
+    found = hashlib.blake2b(digest_size=8)
+    for array in made.arrays:
+        found.update(array.tobytes())
+    found.update(repr([(bad["row"], bad["code"]) for bad in made.report["failures"]]).encode())
+    return found.hexdigest()
+
+
+class _Part(NamedTuple):
+    """Rows that are lent, and whom they are to be brought back to."""
+
+    engine: _core.Loader
+    number: int
+    rows: Rows
+    asked: float
+    tries: int
+
+
+class LentRows:
+    """Carries rows between one loader and its makers, on a thread of its own.
+
+    engine: the engine's loader as it is now. terms: as Rows has them. always: also where the
+    consumer does not wait for data, or they do not pay.
+    """
+
+    def __init__(
+        self,
+        makers: Makers,
+        engine: Callable[[], _core.Loader | None],
+        terms: Callable[[], Terms],
+        work: Callable[[], Work],
+        *,
+        always: bool = False,
+    ) -> None:
+        self._makers, self._engine, self._terms, self._work = makers, engine, terms, work
+        self._always = always
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._out: dict[Hashable, _Part] = {}
+        self._again: deque[_Part] = deque()
+        self._times: deque[float] = deque(maxlen=64)
+        self._is_needed = True
+        self._looked = (0.0, 0.0)  # when, and how long the consumer had waited by then
+        self.refused = ""  # why no rows are lent
+        self._count = dict.fromkeys(
+            ("asked", "arrived", "rows", "late", "again", "returned", "bytes"), 0
+        )
+        self._maker_seconds = 0.0
+        self._own_seconds = 0.0  # CPU of this machine for rows that arrived
+
+    # Of the loader.
+
+    def begin(self) -> None:
+        """An iteration begins; the thread starts with the first one."""
+        if self._thread is None and not self._ends.is_set() and not self.refused:
+            self._thread = threading.Thread(
+                target=self._run, name="headrace lent rows", daemon=True
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """Ends the makers. What is out is made by the loader's threads, should they still run."""
+        self._ends.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._makers.close()
+
+    def counters(self) -> dict[str, Any]:
+        """Parts and rows so far, what they cost, and whether they pay."""
+        rows = self._count["rows"]
+        return {
+            **self._count,
+            **self._makers.counters(),
+            "out": len(self._out),
+            "maker_ms_per_row": 1e3 * self._maker_seconds / rows if rows else 0.0,
+            "own_ms_per_row": 1e3 * self._own_seconds / rows if rows else 0.0,
+            "needed": self._is_needed,
+            "says": self.says(),
+        }
+
+    def says(self) -> str:
+        """In one sentence, whether the makers save this process anything."""
+        if self.refused:
+            return f"rows are made here: {self.refused}"
+        rows = self._count["rows"]
+        if rows < 32:
+            return "too few rows have arrived to say whether remote workers pay"
+        made, own = 1e3 * self._maker_seconds / rows, 1e3 * self._own_seconds / rows
+        text = f"making a row takes {made:.2f} ms, taking it over {own:.2f} ms here"
+        if made < _PAYS * own:
+            return f"remote workers do not pay: {text}"
+        return f"remote workers save {made - own:.2f} of {made:.2f} ms a row: {text}"
+
+    # On the thread.
+
+    def _run(self) -> None:
+        try:
+            self._makers.begin(self._work())
+            while not self._ends.is_set():
+                busy = self._ask()
+                begin = time.thread_time()
+                answers = self._makers.answers(0.002 if busy else 0.02)
+                for token, answer in answers:
+                    self._take(token, answer)
+                if answers:
+                    self._own_seconds += time.thread_time() - begin
+        except Exception as failure:
+            self.refused = f"{type(failure).__name__}: {failure}"
+            if not self._ends.is_set() and self._makers.connected():
+                warn(f"remote workers are given up, and rows made here: {self.refused}")
+        finally:
+            for part in [*self._out.values(), *self._again]:
+                self._return(part)
+            self._out.clear()
+            self._again.clear()
+
+    def _ask(self) -> bool:
+        """Asks for what was lost, then for new rows. Whether anything was asked for."""
+        engine = self._engine()
+        if engine is None or not self._makers.live():
+            while self._again:
+                self._return(self._again.popleft())
+            return False
+        any_asked = False
+        while self._again:
+            part = self._again[0]
+            if self._is_out(part):
+                token = self._makers.ask(part.rows, True)
+                if token is None:
+                    return any_asked
+                self._out[token] = part._replace(asked=time.perf_counter(), tries=part.tries + 1)
+                self._count["again"] += 1
+                any_asked = True
+            self._again.popleft()
+        while self._wants(engine) and self._lend(engine):
+            any_asked = True
+        return any_asked
+
+    def _lend(self, engine: _core.Loader) -> bool:
+        sizes = sum(_core.row_bytes(engine))
+        rows_a_part = max(1, _PART_BYTES // max(1, sizes))
+        if not self._makers.room(len(self._out), rows_a_part * sizes):
+            return False
+        try:
+            lent = _core.rows_ahead(engine, rows_a_part, self._patience())
+        except Error:  # it is closed
+            return False
+        if lent is None:
+            return False
+        number, epoch, batch, first, count = lent
+        rows = Rows(epoch, batch, first, count, self._terms())
+        part = _Part(engine, number, rows, time.perf_counter(), 1)
+        token = self._makers.ask(rows, False)
+        if token is None:
+            self._return(part)
+            return False
+        self._out[token] = part
+        self._count["asked"] += 1
+        return True
+
+    def _patience(self) -> float:
+        if len(self._times) < 3:
+            return _PATIENCE
+        return max(_LEAST_PATIENCE, _LATE * sorted(self._times)[len(self._times) // 2])
+
+    def _wants(self, engine: _core.Loader) -> bool:
+        """Whether local threads alone are too slow, as far as that is known."""
+        if self._always:
+            return True
+        at, waited = self._looked
+        now = time.perf_counter()
+        if now - at >= _LOOK:
+            try:
+                waits = float(engine.stats()["wait_seconds"])
+            except Error:  # it is closed
+                return False
+            if at > 0:
+                self._is_needed = waits - waited > _WAITS * (now - at) or waits < waited
+            self._looked = now, waits
+        rows = self._count["rows"]
+        pays = rows < 256 or self._maker_seconds >= _PAYS * self._own_seconds
+        return self._is_needed and pays
+
+    def _take(self, token: Hashable, answer: Made | Exception) -> None:
+        part = self._out.pop(token, None)
+        if part is None:
+            return
+        if isinstance(answer, Lost) and part.tries < _TRIES:
+            self._again.append(part)
+            return
+        if isinstance(answer, Exception):
+            self._return(part)
+            if not isinstance(answer, Lost):
+                raise answer
+            return
+        try:
+            arrived = _core.rows_arrived(
+                part.engine, part.number, list(answer.arrays), dict(answer.report)
+            )
+        except Error:
+            if self._engine() is part.engine:
+                self._return(part)
+                raise
+            return  # closed meanwhile
+        self._times.append(time.perf_counter() - part.asked)
+        self._count["arrived" if arrived else "late"] += 1
+        if arrived:
+            self._count["rows"] += part.rows.size
+            size = sum(memoryview(array).nbytes for array in answer.arrays)
+            self._count["bytes"] += size
+            self._own_seconds += self._makers.carrying_seconds(size)
+            self._maker_seconds += float(answer.report["seconds"])
+
+    def _return(self, part: _Part) -> None:
+        self._count["returned"] += 1
+        with contextlib.suppress(Error):  # it is closed
+            _core.rows_returned(part.engine, part.number)
+
+    def _is_out(self, part: _Part) -> bool:
+        try:
+            return part.engine is self._engine() and _core.rows_are_out(part.engine, part.number)
+        except Error:
+            return False

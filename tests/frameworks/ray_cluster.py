@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ray's nodes on loopback, for tests and examples: two raylets of one machine, and nothing left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+# Before Ray is imported. Loopback needs the first, an address for each node, and one for init().
+os.environ.update(
+    RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
+    RAY_raylet_start_wait_time_s="300",
+    RAY_USAGE_STATS_ENABLED="0",
+    RAY_health_check_timeout_ms="60000",
+    RAY_prestart_worker_first_driver="0",
+    RAY_worker_niceness="0",  # else any other work on the machine starves them
+    RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+    OMP_NUM_THREADS="1",
+)
+
+import psutil
+import ray
+from ray.cluster_utils import Cluster
+
+HERE = "127.0.0.1"
+
+
+@contextlib.contextmanager
+def two_nodes(
+    cpus: Sequence[int] = (1, 1),
+    resources: Sequence[Mapping[str, float]] = ({"near": 10}, {"far": 10}),
+    store: int = 256 << 20,
+) -> Iterator[Any]:
+    """A head with this process, and a node beside it. Fails where a process outlives them."""
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    common: dict[str, Any] = {"node_ip_address": HERE, "object_store_memory": store}
+    head = {"num_cpus": cpus[0], "resources": dict(resources[0]), "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args={**head, **common})
+    try:
+        for count, labels in zip(cpus[1:], resources[1:], strict=True):
+            cluster.add_node(num_cpus=count, resources=dict(labels), **common)
+        ray.init(address=cluster.address, _node_ip_address=HERE, log_to_driver=False)
+        yield cluster
+    finally:
+        ours = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
+        ray.shutdown()
+        cluster.shutdown()
+        _, left = psutil.wait_procs(ours, timeout=10)
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.terminate()
+    assert not left, f"outlived the cluster: {left}"
+
+
+def makers() -> list[Any]:
+    """The processes of a pool's actors."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            named = process.name().startswith("ray::Maker")
+            if named and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found

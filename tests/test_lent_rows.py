@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: rows that other processes make are the bytes that this one makes. Whoever makes them may
+die, answer late, twice or not at all; bad records count as ever. Here threads play the processes:
+Ray's are in tests/frameworks/test_ray.py."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import random
+import threading
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace.workers.lent_rows import Lost, Made, Rows, Work, rows_of
+from PIL import Image
+
+import headrace as hr
+from headrace import transforms as T
+from headrace.loader import lending
+
+
+class Makers:
+    """Threads, each with a loader of its own; ``whims`` are what may become of a part."""
+
+    def __init__(self, whims: str, count: int = 2) -> None:
+        self.whims, self.count = whims, count
+        self.draws = random.Random(3)
+        self.asked: queue.Queue[tuple[int, Rows] | None] = queue.Queue()
+        self.made: queue.Queue[tuple[Hashable, Made | Exception]] = queue.Queue()
+        self.threads: list[threading.Thread] = []
+        self.number = 0
+        self.closed = False
+
+    def begin(self, work: Work) -> None:
+        text = pickle.dumps((work.source, work.transforms, work.keywords))
+        for _ in range(self.count):
+            self.threads.append(threading.Thread(target=self.work, args=(text, work)))
+            self.threads[-1].start()
+
+    def work(self, text: bytes, work: Work) -> None:
+        source, steps, keywords = pickle.loads(text)
+        given = lending.keywords_under(work.terms(), keywords)
+        with hr.Loader(source, steps, **given) as loader:
+            engine = loader.assembly.engine()
+            assert lending.facts(engine) == work.facts()
+            while (part := self.asked.get()) is not None:
+                token, rows = part
+                whim = self.draws.choice(self.whims)
+                if whim == "n":  # nothing
+                    continue
+                if whim == "d":
+                    self.made.put((token, Lost("killed")))
+                    continue
+                made = rows_of(engine, rows)
+                self.made.put((token, made))
+                if whim == "2":
+                    self.made.put((token, made))
+
+    def ask(self, rows: Rows, again: bool) -> Hashable | None:
+        if self.asked.qsize() > 2 * self.count:
+            return None
+        self.number += 1
+        self.asked.put((self.number, Rows(*tuple(rows))))
+        return self.number
+
+    def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
+        try:
+            return [self.made.get(timeout=seconds)]
+        except queue.Empty:
+            return []
+
+    def live(self) -> int:
+        return len(self.threads)
+
+    def room(self, out: int, size: int) -> bool:
+        return True
+
+    def carrying_seconds(self, size: int) -> float:
+        return 0.0
+
+    def connected(self) -> bool:
+        return True
+
+    def counters(self) -> dict[str, Any]:
+        return {"actors": self.live()}
+
+    def close(self) -> None:
+        for _ in self.threads:
+            self.asked.put(None)
+        for thread in self.threads:
+            thread.join()
+        self.threads.clear()
+        self.closed = True
+
+
+class Pool:
+    """What ``workers=`` takes."""
+
+    always = True
+
+    def __init__(self, whims: str = "o", count: int = 2) -> None:
+        self.last: Makers | None = None
+        self.whims, self.count = whims, count
+
+    def makers(self) -> Makers:
+        self.last = Makers(self.whims, self.count)
+        return self.last
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("photos")
+    draws = np.random.default_rng(1)
+    for number in range(60):
+        pixels = draws.integers(0, 255, (40, 60, 3), np.uint8)
+        path = folder / f"{number % 3}" / f"{number:02}.jpg"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(path)
+        if number in (7, 31):
+            path.write_bytes(path.read_bytes()[:300])
+    yield folder
+
+
+STEPS = [T.RandomResizedCrop(32), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
+
+
+def brighter(image: Any, rng: Any) -> Any:
+    return image + np.float32(rng.random())
+
+
+def told(loader: hr.Loader) -> list[Any]:
+    return [{**bad, "file": os.path.basename(bad["file"])} for bad in loader.quarantine]
+
+
+@pytest.mark.parametrize("whims", ["o", "ooodn2"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"transforms": STEPS, "shuffle": True, "on_error": "substitute"},
+        {"transforms": STEPS, "shuffle": True, "on_error": "substitute", "shard": (1, 2)},
+        {"transforms": STEPS, "shuffle": "streams", "on_error": "skip"},
+        {"transforms": [*STEPS, T.MixUp(num_classes=3)], "on_error": "skip"},
+        {"transforms": [*STEPS, brighter], "on_error": "substitute", "last_batch": "pad"},
+    ],
+)
+def test_batches_and_bad_records_are_those_of_one_process(
+    photos: Path, given: dict[str, Any], whims: str
+) -> None:
+    given = {"global_batch_size": 16, "seed": 4, "threads": 1, "error_budget": 50, **given}
+    pool = Pool(whims)
+    with hr.Loader(photos, **given) as alone, hr.Loader(photos, **given, workers=pool) as helped:
+        epochs = 0
+        while epochs < 3 or (whims == "o" and not helped.stats().remote["arrived"]):
+            epochs += 1
+            assert epochs < 200
+            for batch, other in zip(alone, helped, strict=True):
+                for value, its in zip(batch, other, strict=True):
+                    np.testing.assert_array_equal(value, its)
+        assert told(helped) == told(alone) != []
+        assert helped.state_dict() == alone.state_dict()
+        stats = helped.stats()
+        assert stats.records == alone.stats().records
+        assert stats.remote["actors"] == 2
+    assert pool.last is not None and pool.last.closed
+
+
+def test_a_fatal_error_elsewhere_is_raised_in_its_place(photos: Path) -> None:
+    given: dict[str, Any] = {"batch_size": 8, "threads": 1}
+    with (
+        hr.Loader(photos, STEPS, **given) as alone,
+        hr.Loader(photos, STEPS, **given, workers=Pool()) as helped,
+    ):
+        seen = []
+        for loader in (alone, helped):
+            batches = 0
+            with pytest.raises(hr.DataError) as failure:
+                for _ in loader:
+                    batches += 1
+            seen.append((batches, str(failure.value)))
+    assert seen[0] == seen[1]
+
+
+def test_a_loader_goes_on_where_another_with_workers_stopped(photos: Path) -> None:
+    given: dict[str, Any] = {"batch_size": 8, "shuffle": True, "on_error": "skip", "threads": 1}
+    with hr.Loader(photos, STEPS, **given) as alone:
+        wanted = [batch.image.copy() for batch in alone]
+    with hr.Loader(photos, STEPS, **given, workers=Pool("od")) as first:
+        batches = iter(first)
+        got = [next(batches).image.copy() for _ in range(3)]
+        state = first.state_dict()
+    with hr.Loader(photos, STEPS, **given, workers=Pool("od")) as second:
+        second.load_state_dict(state)
+        got += [batch.image.copy() for batch in second]
+    for image, its in zip(wanted, got, strict=True):
+        np.testing.assert_array_equal(image, its)
+
+
+def test_workers_that_fail_are_given_up_and_rows_made_here(
+    photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Pool):
+        def makers(self) -> Makers:
+            made = super().makers()
+
+            def begin(work: Work) -> None:
+                raise RuntimeError("no cluster")
+
+            made.begin = begin  # type: ignore[method-assign]
+            return made
+
+    given: dict[str, Any] = {"batch_size": 8, "on_error": "skip", "threads": 1}
+    expected = pytest.warns(hr.Warning, match="given up, and rows made here: RuntimeError: no clu")
+    with expected, hr.Loader(photos, STEPS, **given, workers=Failing()) as loader:
+        for _ in range(2):
+            assert sum(len(batch.image) for batch in loader) == 58
+        loader.close()
+
+
+def test_what_cannot_be_lent_is_made_here_and_said(photos: Path) -> None:
+    with hr.Loader(
+        photos, STEPS, batch_size=8, on_error="skip", fields=["image", "key"], workers=Pool()
+    ) as loader:
+        assert sum(len(batch.image) for batch in loader) == 58
+        assert 'rows are made here: "key" has values of different lengths' in repr(loader)
+        assert loader.stats().remote["asked"] == 0
+    with pytest.raises(hr.ConfigError, match="workers is a pool of remote workers"):
+        hr.Loader(photos, STEPS, batch_size=8, workers=4)
