@@ -40,6 +40,7 @@ void bind_row_index(nb::module_& module);
 void bind_rows_elsewhere(nb::module_& module);
 void bind_python_source(nb::module_& module);
 void bind_deferred_picture(nb::module_& module);
+void bind_python_files(nb::module_& module);
 void bind_python_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_loader(nb::module_& module);

@@ -9,6 +9,7 @@
 #include "bindings/closing.h"
 #include "bindings/counters.h"
 #include "bindings/loader_handle.h"
+#include "bindings/python_files.h"
 #include "bindings/python_step.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/fields/kind.h"
@@ -76,7 +77,11 @@ namespace {
 bool shutdown(bool patient) {
   const double patience = patient ? 0 : closing_patience();
   ReleasedGil no_gil;
-  return finish_within(patience, shutdown_threads, check_signals);
+  const auto stop = [] {
+    shutdown_threads();
+    close_python_files();
+  };
+  return finish_within(patience, stop, check_signals);
 }
 
 // (epoch, index, values by field)

@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_array(module);
   bind_deferred_picture(module);
+  bind_python_files(module);
   bind_python_function(module);
   bind_registry(module);
   bind_source(module);

@@ -184,8 +184,10 @@ void LaterStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) co
     const int milliseconds =
         answer.error_number == EINTR ? 0 : flight->tries.pause_before_next(answer.error_number);
     if (milliseconds < 0) {
-      return flight->land(storage_error(answer.error_number, "read", piece.path,
-                                        static_cast<int64_t>(piece.offset + flight->begin)));
+      Error error = storage_error(answer.error_number, "read", piece.path,
+                                  static_cast<int64_t>(piece.offset + flight->begin));
+      if (!answer.words.empty()) error.what = "could not read it: " + answer.words;
+      return flight->land(std::move(error));
     }
     return call_later(milliseconds * 1e-3, [this, flight] { go_on(flight); });
   }

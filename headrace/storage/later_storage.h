@@ -33,6 +33,7 @@ class LaterStorage : public Storage {
     uint64_t size = 0;       // of the file, where nothing is wrong
     size_t got = 0;          // bytes that were written after those that were there
     int error_number = 0;    // as errno has it; 0 where nothing is wrong
+    std::string words{};     // instead of the system's for it, where the storage has some
     Result<void> failure{};  // wrong for good, in words of its own
   };
   // What is still missing of a read. `bytes.size()` is all that is wanted, except where a whole

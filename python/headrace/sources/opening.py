@@ -29,6 +29,7 @@ def open(
     *more: Any,
     progress: Progress | None = None,
     kinds: Mapping[str, str] | None = None,
+    filesystem: Any = None,
     **params: Any,
 ) -> Source:
     """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
@@ -38,6 +39,8 @@ def open(
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
     kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
     ``Source.with_kinds``.
+    filesystem: where the path lies: an object of fsspec, obstore, pyarrow.fs or
+    multi-storage-client.
     progress: called with (done, total or -1) while a large dataset is listed.
     """
     if more:
@@ -50,11 +53,21 @@ def open(
         return path.with_kinds(kinds) if kinds else path
     if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
         path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
+    given = {"path": path, "filesystem": filesystem}  # as it is opened again elsewhere
+    if filesystem is not None:
+        from headrace.sources.filesystems import path_on
+
+        if not isinstance(path, (str, os.PathLike)):
+            raise NOT_A_SOURCE.error(
+                f"filesystem= goes with a path (got {type(path).__name__})",
+                hint='hr.open("bucket/train", filesystem=fs)',
+            )
+        path = "\n".join(path_on(filesystem, one) for one in os.fspath(path).split("\n"))
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
-        recipe = Recipe(
-            open, {"path": absolute(path), "kinds": dict(kinds or {}) or None, **arguments}
-        )
+        if filesystem is None:
+            given = {"path": absolute(path)}
+        recipe = Recipe(open, {**given, "kinds": dict(kinds or {}) or None, **arguments})
         if kinds is not None:
             arguments["kinds"] = listed_kinds(kinds)
         engine = _core.open(os.fspath(path), arguments, progress)

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filesystem objects of other libraries as a storage: fsspec, obstore, pyarrow.fs, and clients of
+multi-storage-client. The engine asks them for listings, sizes and ranges on threads of its own.
+
+>>> import fsspec, headrace as hr
+>>> fs = fsspec.filesystem("memory")
+>>> fs.pipe("/words/train.jsonl", b'{"n": 1}\\n{"n": 2}\\n')
+>>> [record["n"] for record in hr.open("/words/train.jsonl", filesystem=fs)]
+[1, 2]
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace.errors import declare
+
+_NOT_A_FILESYSTEM = declare(
+    "HR0198",
+    "config",
+    "not a filesystem object",
+    "filesystem= takes an object of fsspec (fsspec.filesystem(...)), a store of obstore, a "
+    "filesystem of pyarrow.fs, or a StorageClient of multi-storage-client.",
+)
+
+
+class Found(NamedTuple):
+    """What is at a path. version: text that changes with the content; empty where none is known."""
+
+    is_folder: bool
+    size: int = 0
+    version: str = ""
+    modified_ns: int = 0
+
+
+class Files:
+    """One object, as the engine asks for it (bindings/python_files.cc). Paths are the object's own,
+    but for a leading "/", which `prefix` has."""
+
+    name = ""
+    prefix = ""
+
+    def __init__(self, fs: Any) -> None:
+        self.fs = fs
+
+    def own(self, path: str) -> str:
+        """A path of the user's as the object has it."""
+        return path
+
+    def look_at(self, path: str) -> Found | None:
+        """None where there is nothing."""
+        raise NotImplementedError
+
+    def entries(self, path: str) -> Iterable[tuple[str, bool]]:
+        """Names in a folder, and whether each is one."""
+        raise NotImplementedError
+
+    def read(self, path: str, begin: int, end: int | None) -> Any:
+        """Bytes, or what has a buffer of them. end: None, to the file's."""
+        raise NotImplementedError
+
+
+class FsspecFiles(Files):
+    """An fsspec.AbstractFileSystem."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(fs)
+        protocol = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
+        self.name = str(protocol)
+
+    def own(self, path: str) -> str:
+        return str(self.fs._strip_protocol(path))
+
+    def look_at(self, path: str) -> Found | None:
+        try:
+            self.fs.invalidate_cache(_folder(path))
+            info = self.fs.info(path)
+        except FileNotFoundError:
+            return None
+        if info["type"] == "directory":
+            return Found(True)
+        modified = _first(info, "mtime", "LastModified", "last_modified", "modified", "updated")
+        if modified is None:
+            try:
+                modified = self.fs.modified(path)
+            except (NotImplementedError, KeyError):
+                modified = _first(info, "created")
+        version = _first(info, "ETag", "etag", "e_tag", "generation", "md5", "md5Hash", "ino")
+        return Found(False, info["size"], _text(version), _nanoseconds(modified))
+
+    def entries(self, path: str) -> Iterable[tuple[str, bool]]:
+        self.fs.invalidate_cache(path)
+        for info in self.fs.ls(path, detail=True):
+            name = info["name"].rstrip("/").rpartition("/")[2]
+            if name and info["name"].strip("/") != path.strip("/"):  # some list the folder itself
+                yield name, info["type"] == "directory"
+
+    def read(self, path: str, begin: int, end: int | None) -> Any:
+        return self.fs.cat_file(path, start=begin or None, end=end)
+
+
+class ObstoreFiles(Files):
+    """A store of obstore."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(fs)
+        self.name = type(fs).__name__.removesuffix("Store").lower()
+
+    def own(self, path: str) -> str:
+        return path.strip("/")
+
+    def look_at(self, path: str) -> Found | None:
+        try:
+            meta = self.fs.head(path) if path else None
+        except FileNotFoundError:
+            meta = None
+        if meta is not None:
+            version = meta.get("e_tag") or meta.get("version") or ""
+            return Found(False, meta["size"], version, _nanoseconds(meta["last_modified"]))
+        inside = self.fs.list_with_delimiter(path or None)
+        return Found(True) if inside["objects"] or inside["common_prefixes"] else None
+
+    def entries(self, path: str) -> Iterable[tuple[str, bool]]:
+        inside = self.fs.list_with_delimiter(path or None)
+        for prefix in inside["common_prefixes"]:
+            yield prefix.rstrip("/").rpartition("/")[2], True
+        for meta in inside["objects"]:
+            yield meta["path"].rpartition("/")[2], False
+
+    def read(self, path: str, begin: int, end: int | None) -> Any:
+        if end is None:
+            return self.fs.get(path).bytes()
+        return self.fs.get_range(path, start=begin, end=end)
+
+
+class ArrowFiles(Files):
+    """A pyarrow.fs.FileSystem."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(fs)
+        self.name = str(fs.type_name).partition("::")[0]
+
+    def look_at(self, path: str) -> Found | None:
+        from pyarrow import fs
+
+        info = self.fs.get_file_info(path)
+        if info.type == fs.FileType.NotFound:
+            return None
+        if info.type == fs.FileType.Directory:
+            return Found(True)
+        return Found(False, info.size, "", info.mtime_ns or 0)
+
+    def entries(self, path: str) -> Iterable[tuple[str, bool]]:
+        from pyarrow import fs
+
+        for info in self.fs.get_file_info(fs.FileSelector(path)):
+            yield info.base_name, info.type == fs.FileType.Directory
+
+    def read(self, path: str, begin: int, end: int | None) -> Any:
+        with self.fs.open_input_file(path) as file:
+            if end is None:
+                return file.read_buffer()
+            file.seek(begin)
+            return file.read_buffer(end - begin)
+
+
+class MultiStorageFiles(Files):
+    """A StorageClient of multi-storage-client."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(fs)
+        self.name = str(getattr(fs, "profile", "msc"))
+
+    def own(self, path: str) -> str:
+        if path.startswith("msc://"):
+            path = path.removeprefix("msc://").partition("/")[2]
+        return path.strip("/")
+
+    def look_at(self, path: str) -> Found | None:
+        try:
+            meta = self.fs.info(path)
+        except FileNotFoundError:
+            return None
+        if meta.type == "directory":
+            return Found(True)
+        return Found(False, meta.content_length, meta.etag or "", _nanoseconds(meta.last_modified))
+
+    def entries(self, path: str) -> Iterable[tuple[str, bool]]:
+        folder = f"{path}/" if path else ""
+        for meta in self.fs.list(path=folder, include_directories=True):
+            name = meta.key.rstrip("/").rpartition("/")[2]
+            if name:
+                yield name, meta.type == "directory"
+
+    def read(self, path: str, begin: int, end: int | None) -> Any:
+        if end is None:
+            return self.fs.read(path)
+        from multistorageclient.types import Range
+
+        return self.fs.read(path, byte_range=Range(offset=begin, size=end - begin))
+
+
+# Objects that were given, by id: they stay, since any source may still read from them.
+_known: dict[int, Files] = {}
+
+
+def path_on(filesystem: Any, path: str) -> str:
+    """A path of the object's as one that the engine takes: "filesystem://NAME/train.tar"."""
+    files = _known.get(id(filesystem))
+    if files is None:
+        files = _files(filesystem)
+        names = {each.name for each in _known.values()}
+        base, number = "".join(c if c.isalnum() else "-" for c in files.name) or "object", 1
+        files.name = base
+        while files.name in names:
+            number += 1
+            files.name = f"{base}-{number}"
+        _core.add_filesystem(files.name, files)
+        _known[id(filesystem)] = files
+    own = files.own(path)
+    if own.startswith("/"):
+        files.prefix = "/"
+    return f"filesystem://{files.name}/{own.lstrip('/')}"
+
+
+def _files(fs: Any) -> Files:
+    modules = {base.__module__.partition(".")[0] for base in type(fs).__mro__}
+    if hasattr(fs, "cat_file") and hasattr(fs, "_strip_protocol"):
+        return FsspecFiles(fs)
+    if "pyarrow" in modules and hasattr(fs, "get_file_info"):
+        return ArrowFiles(fs)
+    if hasattr(fs, "get_range") and hasattr(fs, "list_with_delimiter"):
+        return ObstoreFiles(fs)
+    if "multistorageclient" in modules and hasattr(fs, "read"):
+        return MultiStorageFiles(fs)
+    raise _NOT_A_FILESYSTEM.error(
+        f"{type(fs).__module__}.{type(fs).__name__} is none of these",
+        hint='hr.open("bucket/train", filesystem=fsspec.filesystem("s3"))',
+    )
+
+
+# Of these, asking again brings the same.
+_OWN_FAULTS = (
+    *(TypeError, ValueError, AttributeError, LookupError, NameError, AssertionError),
+    *(NotImplementedError, ImportError),
+)
+_NUMBERS = (
+    (FileNotFoundError, errno.ENOENT),
+    (PermissionError, errno.EACCES),
+    (IsADirectoryError, errno.EISDIR),
+    (NotADirectoryError, errno.ENOTDIR),
+    (TimeoutError, errno.ETIMEDOUT),
+    (ConnectionError, errno.ECONNRESET),
+    (MemoryError, errno.ENOMEM),
+)
+
+
+def error_number(raised: BaseException) -> int:
+    """What the engine takes it for, as errno; 0: a fault that asking again does not mend."""
+    for kind, number in _NUMBERS:
+        if isinstance(raised, kind):
+            return number
+    if isinstance(raised, OSError) and raised.errno:
+        return raised.errno
+    if isinstance(raised, _OWN_FAULTS) or not isinstance(raised, Exception):
+        return 0
+    return errno.EREMOTEIO  # of a client's own class: its connection's, most likely
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[0]
+
+
+def _first(info: Mapping[str, Any], *names: str) -> Any:
+    return next((info[name] for name in names if info.get(name) is not None), None)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _nanoseconds(value: Any) -> int:
+    """Of seconds, a datetime, or ISO text."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return 0
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=timezone.utc)
+        value = value.timestamp()
+    return int(value * 1e9) if isinstance(value, (int, float)) else 0

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: a filesystem object of another library (``filesystem=``) gives the records that a local
+folder gives, or an error that names the file."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import transforms as T
+
+fsspec = pytest.importorskip("fsspec")
+
+
+class Wrapped:
+    """A filesystem of fsspec, whose reads can be made to fail."""
+
+    def __init__(self, fs: Any) -> None:
+        self.fs = fs
+        self.reads = 0
+        self.fault: Any = None
+        self.most_at_once = self._now = 0
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fs, name)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None) -> Any:
+        with self._lock:
+            self.reads += 1
+            number = self.reads
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+        try:
+            if self.fault is not None:
+                answer = self.fault(number, path)
+                if answer is not None:
+                    return answer
+            return self.fs.cat_file(path, start=start, end=end)
+        finally:
+            with self._lock:
+                self._now -= 1
+
+
+@pytest.fixture
+def fs() -> Iterator[Any]:
+    memory = fsspec.filesystem("memory")
+    yield Wrapped(memory)
+    memory.store.clear()
+    memory.pseudo_dirs[:] = [""]
+
+
+def images_of(source: Any, **given: Any) -> np.ndarray[Any, Any]:
+    loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=4, memory_limit="256 MiB", **given)
+    return np.concatenate([batch.image for batch in loader])
+
+
+def test_records_are_those_of_the_local_folder(fs: Any, pictures: Path) -> None:
+    local = hr.open(pictures)
+    for path in sorted(pictures.rglob("*")):
+        if path.is_file():
+            fs.pipe(f"/train/{path.relative_to(pictures)}", path.read_bytes())
+    far = hr.open("/train", filesystem=fs)
+    assert (len(far), far.classes) == (len(local), local.classes)
+    assert far.key(0).startswith("filesystem://memory")
+    for given in ({}, {"shuffle": True, "seed": 3}):
+        np.testing.assert_array_equal(images_of(far, **given), images_of(local, **given))
+    one = hr.open(str(pictures), filesystem=fsspec.filesystem("file"))
+    np.testing.assert_array_equal(images_of(one), images_of(local))
+    np.testing.assert_array_equal(one[0]["image"], local[0]["image"])
+
+
+def lines(count: int) -> bytes:
+    return b"".join(b'{"n": %d}\n' % i for i in range(count))
+
+
+def test_a_failure_names_the_file_and_its_exception_and_may_pass(fs: Any) -> None:
+    fs.pipe("/a/train.jsonl", lines(5))
+
+    def broken(number: int, path: str) -> None:
+        raise ValueError("no such key ☃")
+
+    fs.fault = broken
+    with pytest.raises(hr.StorageError, match=r"HR0287(?s:.*)ValueError: no such key") as raised:
+        hr.open("/a/train.jsonl", filesystem=fs)[0]
+    assert "/a/train.jsonl" in str(raised.value)
+
+    def shaky(number: int, path: str) -> None:
+        if number % 2:
+            raise ConnectionError("reset")
+
+    fs.fault = shaky
+    assert [record["n"] for record in hr.open("/a/train.jsonl", filesystem=fs)] == [*range(5)]
+    fs.fault = lambda number, path: b"x" * 10_000
+    with pytest.raises(hr.StorageError, match=r"HR0287(?s:.*)bytes where"):
+        hr.open("/a/train.jsonl", filesystem=fs)
+    fs.fault = None
+    with pytest.raises(hr.Error, match="HR0201"):
+        hr.open("/a/none.jsonl", filesystem=fs)
+    with pytest.raises(hr.ConfigError, match="HR0198"):
+        hr.open("/a/train.jsonl", filesystem=object())
+    with pytest.raises(hr.ConfigError, match="filesystem"):
+        hr.open([("a", 0)], filesystem=fs)
+
+
+def test_many_reads_are_under_way_at_once(fs: Any, pictures: Path) -> None:
+    content = next(path for path in sorted(pictures.rglob("*")) if path.is_file()).read_bytes()
+    for i in range(40):
+        fs.pipe(f"/many/{i % 2}/{i}.jpg", content)
+    barrier = threading.Barrier(4)
+
+    def meets(number: int, path: str) -> None:
+        if number > source_reads and not barrier.broken:
+            barrier.wait(20)  # four are here at a time, or this fails
+
+    source = hr.open("/many", filesystem=fs)
+    source_reads = fs.reads
+    fs.fault = meets
+    assert len(images_of(source, threads=1)) == 40
+    assert fs.most_at_once >= 4 and not barrier.broken
+
+
+def test_a_file_that_is_replaced_is_an_error_or_another_source(fs: Any) -> None:
+    fs.pipe("/a/train.jsonl", lines(3))
+    first = hr.open("/a/train.jsonl", filesystem=fs)
+    fs.pipe("/a/train.jsonl", lines(3).replace(b"1", b"7"))
+    fs.fs.store["/a/train.jsonl"].modified += datetime.timedelta(seconds=5)
+    assert [r["n"] for r in hr.open("/a/train.jsonl", filesystem=fs)] == [0, 7, 2]
+    assert first.paths == (f"{first.path}",)
+
+
+SCRIPT = """
+import sys, threading
+import fsspec
+from headrace.drawing.png import png_from_pixels
+import numpy as np
+import headrace as hr
+memory = fsspec.filesystem("memory")
+for i in range(64):
+    memory.pipe(f"/a/{i}.png", png_from_pixels(np.zeros((3, 8, 8), np.uint8)))
+begun = threading.Event()
+class Slow(type(memory)):
+    cachable = False
+    def cat_file(self, path, start=None, end=None):
+        begun.set()
+        threading.Event().wait(0.05)
+        return super().cat_file(path, start=start, end=end)
+loader = hr.Loader(hr.open("/a", filesystem=Slow()), batch_size=4, threads=2)
+begun.clear()
+threading.Thread(target=lambda: [None for _ in loader], daemon=True).start()
+begun.wait()
+"""
+
+
+def test_python_ends_while_reads_are_under_way() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
