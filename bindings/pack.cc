@@ -163,8 +163,12 @@ void bind_pack(nb::module_& module) {
              nb::sig(sig("def check_pack(path: str, ", "None").c_str()),
              "Raises what is wrong with the pages of a pack.");
   module.def(
-      "is_pack", [](const nb::str& path) { return is_pack(bytes_from_str(path)); }, nb::arg("path"),
-      nb::sig("def is_pack(path: str) -> bool"));
+      "is_pack",
+      [](const nb::str& path) {
+        const std::string bytes = bytes_from_str(path);
+        return waited_for([&] { return is_pack(bytes); });
+      },
+      nb::arg("path"), nb::sig("def is_pack(path: str) -> bool"));
 }
 
 }  // namespace headrace::python

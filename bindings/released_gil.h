@@ -41,6 +41,13 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
+// What `call` gives, which may read from a far storage.
+template <class Call>
+auto waited_for(const Call& call) {
+  const ReleasedGil no_gil;
+  return call();
+}
+
 // In the place of nb::gil_scoped_acquire, where the engine calls Python.
 class EngineGil {
  public:

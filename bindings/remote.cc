@@ -23,7 +23,7 @@ void set_provider(nb::object function) {
   auto* const held = new nb::object(std::move(function));  // for the life of the process
   set_key_provider([held]() -> std::optional<ProvidedKeys> {
     if (!Py_IsInitialized()) return {};
-    const nb::gil_scoped_acquire gil;
+    const EngineGil gil;
     const auto provided = nb::cast<Provided>((*held)());
     if (!provided) return {};
     const auto& [key, secret, token, expires] = *provided;

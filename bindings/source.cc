@@ -202,13 +202,15 @@ void bind_source(nb::module_& module) {
       .def(
           "key",
           [](const SourceHandle& self, int64_t index) {
-            return str_from_bytes(self.source->key(checked_record(self, index)));
+            const int64_t record = checked_record(self, index);
+            return str_from_bytes(waited_for([&] { return self.source->key(record); }));
           },
           nb::arg("index"))
       .def(
           "file",
           [](const SourceHandle& self, int64_t index) {
-            return str_from_bytes(self.source->where(checked_record(self, index)).file);
+            const int64_t record = checked_record(self, index);
+            return str_from_bytes(waited_for([&] { return self.source->where(record).file; }));
           },
           nb::arg("index"), "The file that the record lies in, where it lies in one.")
       .def(
@@ -241,7 +243,8 @@ void bind_source(nb::module_& module) {
       "shard_files",
       [](const nb::str& path) {
         nb::list out;
-        for (const std::string& file : shard_files(bytes_from_str(path))) {
+        const std::string bytes = bytes_from_str(path);
+        for (const std::string& file : waited_for([&] { return shard_files(bytes); })) {
           out.append(str_from_bytes(file));
         }
         return out;

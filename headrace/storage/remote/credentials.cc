@@ -13,11 +13,18 @@ constexpr double kBeforeExpiry = 300;
 struct Provider {
   Mutex mutex;
   KeyProvider provider GUARDED_BY(mutex);
+  uint64_t number GUARDED_BY(mutex) = 1;
 };
 
 Provider& provider_of_process() {
   static Provider* const one = new Provider;  // outlives whatever reads at exit
   return *one;
+}
+
+std::pair<KeyProvider, uint64_t> provider_now() {
+  Provider& one = provider_of_process();
+  MutexLock lock(one.mutex);
+  return {one.provider, one.number};
 }
 
 double seconds_since_1970() {
@@ -43,6 +50,7 @@ void set_key_provider(KeyProvider provider) {
   Provider& one = provider_of_process();
   MutexLock lock(one.mutex);
   one.provider = std::move(provider);
+  ++one.number;
 }
 
 std::optional<SigningKeys> Credentials::known() const {
@@ -52,6 +60,7 @@ std::optional<SigningKeys> Credentials::known() const {
 }
 
 void Credentials::prepare(bool looks) {
+  const uint64_t number = provider_now().second;
   {
     MutexLock lock(mutex_);
     if (looks || !asked_environment_) {
@@ -61,8 +70,9 @@ void Credentials::prepare(bool looks) {
     if (from_environment_) return;
     const bool expires = provided_ && provided_->expires > 0 &&
                          seconds_since_1970() > provided_->expires - kBeforeExpiry;
-    if (asked_provider_ && !expires) return;
-    if (asking_ && provided_) return;  // the old ones will do until the new ones are there
+    const bool asked = asked_provider_ == number;
+    if (asked && !expires) return;
+    if (asked && asking_) return;  // the old ones will do until the new ones are there
   }
   ask_provider();
 }
@@ -76,22 +86,17 @@ void Credentials::ask_provider() {
     }
     asking_ = true;
   }
-  const auto ended = [&](std::optional<ProvidedKeys> provided, bool answered) {
+  const auto [provider, number] = provider_now();
+  const auto ended = [&, number = number](std::optional<ProvidedKeys> provided, bool answered) {
     MutexLock lock(mutex_);
     asking_ = false;
     if (answered) {
       provided_ = std::move(provided);
-      asked_provider_ = true;
+      asked_provider_ = number;
     }
     changed_.notify_all();
   };
   try {
-    KeyProvider provider;
-    {
-      Provider& one = provider_of_process();
-      MutexLock lock(one.mutex);
-      provider = one.provider;
-    }
     ended(provider ? provider() : std::nullopt, true);
   } catch (...) {
     ended({}, false);

@@ -3,6 +3,7 @@
 // roles and instance metadata). Kept until shortly before they expire. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,8 +40,8 @@ class Credentials {
   mutable Mutex mutex_;
   std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
   std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);
-  bool asked_environment_ GUARDED_BY(mutex_) = false, asked_provider_ GUARDED_BY(mutex_) = false,
-                          asking_ GUARDED_BY(mutex_) = false;
+  bool asked_environment_ GUARDED_BY(mutex_) = false, asking_ GUARDED_BY(mutex_) = false;
+  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // which: each that is set has a number
   Condition changed_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "headrace/base/random.h"
@@ -182,7 +183,13 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   const bool takes_head = request.sized && piece.known &&
                           offset + missing <= std::min<uint64_t>(kHeadBytes, piece.known->size);
   if (takes_head && answer_from_head(request, path, answer)) return;
-  cloud_->prepare(/*looks=*/false);
+  try {
+    cloud_->prepare(/*looks=*/false);
+  } catch (const std::exception& failed) {
+    Answer none;
+    none.failure = request_error(path, std::string("no credentials: ") + failed.what());
+    return answer(std::move(none));
+  }
   Fetch fetch = new_fetch(path);
   fetch.range = {.first = offset, .bytes = request.sized ? missing : WantedRange::kToTheEnd};
   if (takes_head) {
