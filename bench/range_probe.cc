@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads ranges of a remote object through the engine, and serves one: what bench/remote.py times.
+//
+//   range_probe serve BYTES                     prints the port; answers any path until stdin ends
+//   range_probe read PATH BYTES COUNT EACH N    COUNT ranges of EACH bytes, N at once: prints
+//                                               CPU and wall seconds, and how many came
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/base/clock.h"
+#include "headrace/base/mutex.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/remote/remote_options.h"
+#include "headrace/storage/storage.h"
+
+namespace {
+
+using namespace headrace;
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) { return time.tv_sec + time.tv_usec * 1e-6; };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+void serve_connection(int connection, const std::vector<char>& object) {
+  const int on = 1;
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::string head;
+  char block[8192];
+  for (;;) {
+    size_t end = 0;
+    while ((end = head.find("\r\n\r\n")) == std::string::npos) {
+      const ssize_t got = recv(connection, block, sizeof block, 0);
+      if (got <= 0) return void(close(connection));
+      head.append(block, static_cast<size_t>(got));
+    }
+    unsigned long long first = 0, last = object.size() - 1;
+    std::string request = head.substr(0, end);
+    std::transform(request.begin(), request.end(), request.begin(), ::tolower);
+    if (const size_t range = request.find("range: bytes="); range != std::string::npos) {
+      std::sscanf(request.c_str() + range + 13, "%llu-%llu", &first, &last);
+    }
+    head.erase(0, end + 4);
+    last = std::min<unsigned long long>(last, object.size() - 1);
+    char answer[512];
+    const int size = std::snprintf(
+        answer, sizeof answer,
+        "HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\nContent-Length: %llu\r\n"
+        "Last-Modified: Fri, 27 Nov 2026 10:00:00 GMT\r\nContent-Range: bytes %llu-%llu/%zu\r\n\r\n",
+        last - first + 1, first, last, object.size());
+    iovec parts[] = {{answer, static_cast<size_t>(size)},
+                     {const_cast<char*>(object.data()) + first, last - first + 1}};
+    for (size_t part = 0; part < 2;) {
+      const ssize_t sent = writev(connection, parts + part, static_cast<int>(2 - part));
+      if (sent < 0) return void(close(connection));
+      auto left = static_cast<size_t>(sent);
+      while (part < 2 && left >= parts[part].iov_len) left -= parts[part++].iov_len;
+      if (part < 2) {
+        parts[part].iov_base = static_cast<char*>(parts[part].iov_base) + left;
+        parts[part].iov_len -= left;
+      }
+    }
+  }
+}
+
+int serve(size_t bytes) {
+  std::vector<char> object(bytes);
+  for (size_t i = 0; i < bytes; ++i) object[i] = static_cast<char>(i * 131 + i / 251);
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      listen(listener, 1024) != 0) {
+    return 1;
+  }
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  std::printf("%d\n", ntohs(address.sin_port));
+  std::fflush(stdout);
+  std::thread([&] {
+    for (;;) {
+      const int connection = accept(listener, nullptr, nullptr);
+      if (connection < 0) return;
+      std::thread(serve_connection, connection, std::cref(object)).detach();
+    }
+  }).detach();
+  while (std::getchar() != EOF) {
+  }
+  std::_Exit(0);
+}
+
+int read(const std::string& path, uint64_t bytes, int count, uint64_t each, int at_once) {
+  RemoteOptions options;
+  options.connections = at_once;
+  set_remote_options(options);
+  const Result<FileIdentity> identity = identity_of(path);
+  if (!identity || identity->size != bytes) return 1;
+  Mutex mutex;
+  Condition changed;
+  int left = count, right = 0;
+  const double cpu = cpu_seconds(), wall = now();
+  uint64_t place = 0;
+  std::vector<LaterRead> reads;
+  for (int i = 0; i < count; ++i) {
+    LaterRead read;
+    read.piece = {.path = path, .offset = place, .bytes = each, .known = *identity};
+    place = (place + 7919 * 4096) % (bytes - each);
+    read.done = [&, place = read.piece.offset](LaterRead done) {
+      const bool good = done.result && done.bytes.size() == each &&
+                        done.bytes.data()[0] == static_cast<uint8_t>(place * 131 + place / 251);
+      MutexLock lock(mutex);
+      right += good;
+      if (--left == 0) changed.notify_all();
+    };
+    reads.push_back(std::move(read));
+    // As a reader does: what it holds is bounded, whatever it asks for.
+    if (static_cast<int>(reads.size()) == at_once || i + 1 == count) {
+      storage_of(path).submit(std::exchange(reads, {}));
+      MutexLock lock(mutex);
+      while (left > std::max(0, count - (i + 1) + at_once / 2) && left > 0) {
+        changed.wait_for(mutex, std::chrono::milliseconds(1));
+      }
+    }
+  }
+  {
+    MutexLock lock(mutex);
+    while (left > 0) changed.wait(mutex);
+  }
+  std::printf("%.6f %.6f %d\n", cpu_seconds() - cpu, now() - wall, right);
+  return right == count ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  const std::string what = count > 2 ? given[1] : "";
+  if (what == "serve") return serve(std::strtoull(given[2], nullptr, 10));
+  if (what != "read" || count != 7) return 2;
+  return read(given[2], std::strtoull(given[3], nullptr, 10), std::atoi(given[4]),
+              std::strtoull(given[5], nullptr, 10), std::atoi(given[6]));
+}
