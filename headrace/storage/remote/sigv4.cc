@@ -31,12 +31,11 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
 std::string canonical_query(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> pairs;
   while (!query.empty()) {
-    const size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
     if (pair.empty()) continue;
-    const size_t equals = std::min(pair.find('='), pair.size());
-    pairs.emplace_back(pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size())));
+    const std::string_view name = pair.substr(0, pair.find('='));
+    pairs.emplace_back(name, pair.substr(std::min(name.size() + 1, pair.size())));
   }
   std::ranges::sort(pairs);
   std::string out;
