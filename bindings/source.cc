@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "headrace/base/secrets.h"
 #include "headrace/codecs/audio/sound.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
@@ -187,9 +188,10 @@ void bind_source(nb::module_& module) {
           nb::sig("def classes(self) -> list[str]"))
       .def_prop_ro("fingerprint",
                    [](const SourceHandle& self) { return self.source->fingerprint(); })
-      .def_prop_ro(
-          "description",
-          [](const SourceHandle& self) { return str_from_bytes(self.source->description()); })
+      .def_prop_ro("description",
+                   [](const SourceHandle& self) {
+                     return str_from_bytes(without_secrets(self.source->description()));
+                   })
       .def_prop_ro(
           "cautions",
           [](const SourceHandle& self) {

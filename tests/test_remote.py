@@ -179,12 +179,15 @@ def test_redirects_leave_what_authorizes_at_home(server: ObjectServer, tar: Path
         assert all("authorization" not in request.headers for request in other.requests)
 
 
-def test_no_message_shows_a_token(server: ObjectServer) -> None:
+def test_no_message_shows_a_token(server: ObjectServer, tar: Path) -> None:
     with pytest.raises(hr.StorageError) as raised:
         hr.open(f"{server.url.replace('//', '//me:word@')}/none.tar?sig=verysecret")
     assert "verysecret" not in str(raised.value) and "word" not in str(raised.value)
     assert server.requests[0].query == {"sig": "verysecret"}
     assert server.requests[0].headers["authorization"].startswith("Basic ")
+    server.objects["/train.tar"] = tar.read_bytes()
+    source = hr.open(f"{server.url.replace('//', '//me:word@')}/train.tar")
+    assert "word" not in f"{source!r} {hr.Loader(source, STEPS, batch_size=2)}"
 
 
 def test_a_folder_in_a_bucket_is_that_of_the_disk(bucket: ObjectServer, pictures: Path) -> None:
@@ -197,6 +200,13 @@ def test_a_folder_in_a_bucket_is_that_of_the_disk(bucket: ObjectServer, pictures
     assert same(epoch_of(path), epoch_of(pictures))
     # One request for each picture of this epoch and of the next, and the listing once more at most.
     assert len(bucket.requests) - listed <= 2 * 23 + listed
+
+
+def test_an_empty_folder_in_a_bucket_has_no_records(bucket: ObjectServer, pictures: Path) -> None:
+    put_folder(bucket, pictures, "/photos/train")
+    bucket.objects["/photos/train/empty/"] = b""  # as consoles make folders
+    with pytest.raises(hr.ConfigError, match=r"HR0407.*'empty'"):  # as on a disk
+        hr.open("s3://photos/train")
 
 
 def test_shards_in_a_bucket_need_no_request_for_their_size(bucket: ObjectServer, tar: Path) -> None:

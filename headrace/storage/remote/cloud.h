@@ -25,7 +25,8 @@ struct RemoteEntry {
 
 struct ListPage {
   std::vector<RemoteEntry> entries = {};
-  std::string next;  // what the next page begins with; empty: it is the last one
+  bool has_keys = false;  // also those that are no entries, such as "folder/" itself
+  std::string next;       // what the next page begins with; empty: it is the last one
 };
 
 class Cloud {

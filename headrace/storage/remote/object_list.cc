@@ -93,6 +93,7 @@ class ListReader {
       return bad_listing("it goes on, and does not say where");
     }
     if (!is_truncated_) page_.next.clear();
+    page_.has_keys = !entries_.empty();
     for (Entry& entry : entries_) {
       const std::string key = is_escaped_ ? unescaped(entry.key, true) : std::move(entry.key);
       if (!key.starts_with(prefix_)) return bad_listing("it lists keys of another prefix");

@@ -57,6 +57,9 @@ TEST(ObjectList, NamesThatLeadElsewhereAreLeftOut) {
   ASSERT_TRUE(page);
   ASSERT_EQ(page->entries.size(), 1U);
   EXPECT_EQ(page->entries[0].name, "...");
+  const auto empty = list_page_of_xml(listing(object("t/")), "t/");
+  EXPECT_TRUE(empty->entries.empty() && empty->has_keys);
+  EXPECT_FALSE(list_page_of_xml(listing(""), "t/")->has_keys);
 }
 
 TEST(ObjectList, APartOfAListingIsNeverAllOfIt) {

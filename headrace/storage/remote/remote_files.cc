@@ -92,7 +92,7 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
 Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
   Result<ListPage> page = page_of(path, "", kPageEntries);
   if (!page) return std::move(page.error());
-  const bool is_there = !page->entries.empty();
+  const bool is_there = page->has_keys;
   if (is_there && page->next.empty()) {
     known_objects().saw_listing(
         path, std::make_shared<const KnownObjects::Entries>(std::move(page->entries)));
@@ -133,6 +133,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   }
   auto all = std::make_shared<KnownObjects::Entries>();  // shared: kept for the next questions
   std::string next;
+  bool is_there = false;  // an empty folder may have a key of its own
   do {
     Result<ListPage> page = page_of(path, next, kPageEntries);
     if (!page) return std::move(page.error());
@@ -140,12 +141,13 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
       return request_error(given, "the listing goes round in a circle");
     }
     next = std::move(page->next);
+    is_there |= page->has_keys;
     const bool goes_on = hand_over(page->entries);
     all->insert(all->end(), std::make_move_iterator(page->entries.begin()),
                 std::make_move_iterator(page->entries.end()));
     if (!goes_on) return folder_status(path);
   } while (!next.empty());
-  if (all->empty()) return storage_error(ENOENT, "list", given);
+  if (!is_there) return storage_error(ENOENT, "list", given);
   known_objects().saw_listing(path, std::move(all));
   return folder_status(path);
 }
