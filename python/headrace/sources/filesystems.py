@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from headrace import _core
@@ -145,8 +146,7 @@ class ArrowFiles(Files):
         self.name = str(fs.type_name).partition("::")[0]
 
     def look_at(self, path: str) -> Found | None:
-        from pyarrow import fs
-
+        fs: Any = import_module("pyarrow.fs")
         info = self.fs.get_file_info(path)
         if info.type == fs.FileType.NotFound:
             return None
@@ -155,8 +155,7 @@ class ArrowFiles(Files):
         return Found(False, info.size, "", info.mtime_ns or 0)
 
     def entries(self, path: str) -> Iterable[tuple[str, bool]]:
-        from pyarrow import fs
-
+        fs: Any = import_module("pyarrow.fs")
         for info in self.fs.get_file_info(fs.FileSelector(path)):
             yield info.base_name, info.type == fs.FileType.Directory
 
@@ -199,9 +198,8 @@ class MultiStorageFiles(Files):
     def read(self, path: str, begin: int, end: int | None) -> Any:
         if end is None:
             return self.fs.read(path)
-        from multistorageclient.types import Range
-
-        return self.fs.read(path, byte_range=Range(offset=begin, size=end - begin))
+        types: Any = import_module("multistorageclient.types")
+        return self.fs.read(path, byte_range=types.Range(offset=begin, size=end - begin))
 
 
 # Objects that were given, by id: they stay, since any source may still read from them.
