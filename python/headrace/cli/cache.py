@@ -24,9 +24,9 @@ def run(
     action: Annotated[str, typer.Argument(metavar="info|clear", help="What to do.")] = "info",
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Show or delete the blocks that loaders keep of remote files (disk_cache=).
+    """Show or delete what is kept of remote files on local disk.
 
-    They lie in HEADRACE_CACHE. `clear` leaves what a running process needs.
+    Blocks of disk_cache= lie in HEADRACE_CACHE. `clear` leaves what a running process needs.
     """
     from headrace import _core
 
