@@ -249,7 +249,7 @@ class Source:
 def sliced(src: Source, start: Any, stop: Any, step: Any) -> Source:
     """``src[start:stop:step]``."""
     chosen = range(len(src))[start:stop:step]
-    numbers = np.arange(chosen.start, chosen.stop, chosen.step, np.int64)
+    numbers = np.arange(chosen.start, chosen.stop, chosen.step, dtype=np.int64)
     recipe = Recipe(sliced, {"src": src, "start": start, "stop": stop, "step": step})
     return Source(_core.subset(src.engine, numbers), made_of=[src], recipe=recipe)
 
