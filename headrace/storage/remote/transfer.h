@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/storage/remote/curl_library.h"
+#include "headrace/storage/remote/curl_functions.h"
 #include "headrace/storage/remote/pace.h"
 #include "headrace/storage/remote/range_client.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/storage/remote/curl_library.h"
+#include "headrace/storage/remote/curl_functions.h"
 
 #include <dlfcn.h>
 
