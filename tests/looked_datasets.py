@@ -287,7 +287,7 @@ class Starts(Base):
 
 class Sets(Base):
     def __getitem__(self, i: int) -> Any:
-        os.environ["HEADRACE_RECORD"] = str(i)
+        os.environ["LOOKED_AT_RECORD"] = str(i)
         return self.transform(self.open(i)), self.labels[i]
 
 

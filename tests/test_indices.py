@@ -217,6 +217,7 @@ SWEPT = {
     | {f"resize({name})" for name in ("width", "height")},
     "Prefetcher": {"__init__(depth)", "__init__(staging_limit)"},
     "MemoryVolume": {"__init__(short_every)", "__init__(error_every)"},
+    "RemoteOptions": {"connections(arg)", "retries(arg)"},  # by hr.remote.configure: test_remote.py
 }
 
 

@@ -548,9 +548,9 @@ def test_what_is_counted_stands_in_one_table() -> None:
         next(iter(loader))
         stats = loader.stats()
     names = [
-        f"{name}.{part}" if name in ("stages", "index", "cache") else name
+        f"{name}.{part}" if isinstance(value, dict) else name
         for name, value in stats.items()
-        for part in (value if name in ("stages", "index", "cache") else [""])
+        for part in (value if isinstance(value, dict) else [""])
     ]
     # Of the Python front.
     own = {"python_workers", "finish", "decode", "decode_note", "resident", "devices"}

@@ -31,6 +31,7 @@ _BAD_OPTION = declare(
     "'virtual', redirects='any' or 'safe', and headers as a dict of texts.",
 )
 
+_MOST = 65_536  # connections, retries
 _COUNTS = {"connections": 1, "retries": 0}
 _SECONDS = ("retry_seconds", "first_pause", "longest_pause", "stall_seconds", "hedge_seconds")
 _TEXTS = ("ca_file", "endpoint", "region", "addressing")
@@ -113,8 +114,8 @@ def _set(options: _core.RemoteOptions, name: str, value: Any) -> None:
             raise _bad("a header with a line end in it")
         options.headers = lines
     elif name in _COUNTS:
-        if not isinstance(value, int) or value < _COUNTS[name]:
-            raise _bad(f"{name} must be a count from {_COUNTS[name]} on (got {value!r})")
+        if not isinstance(value, int) or not _COUNTS[name] <= value <= _MOST:
+            raise _bad(f"{name} must be a count from {_COUNTS[name]} to {_MOST} (got {value!r})")
         setattr(options, name, min(value, 10_000))
     elif name in _SECONDS:
         if not 0 <= value <= 1e6:

@@ -67,9 +67,10 @@ def open(
         arguments = {name: _plain(value) for name, value in params.items()}
         if filesystem is None:
             given = {"path": absolute(path)}
+        listed = listed_kinds(kinds)  # which checks them
         recipe = Recipe(open, {**given, "kinds": dict(kinds or {}) or None, **arguments})
         if kinds is not None:
-            arguments["kinds"] = listed_kinds(kinds)
+            arguments["kinds"] = listed
         engine = _core.open(os.fspath(path), arguments, progress)
         for text in engine.cautions:
             warn(printable(text))

@@ -122,7 +122,7 @@ class _Server(ThreadingHTTPServer):
             self.socket.shutdown(socket.SHUT_RDWR)  # wakes it
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        threading.current_thread().name = "headrace-metrics"  # else Thread-12
+        threading.current_thread().name = "headrace-request"  # else Thread-12
         super().process_request_thread(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
