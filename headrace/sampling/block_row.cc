@@ -18,7 +18,7 @@ int64_t turn_of(uint64_t key, int64_t line, int64_t columns) {
 
 }  // namespace
 
-BlockRow::BlockRow(const BlockTable& blocks, uint64_t key)
+RowOfBlocks::RowOfBlocks(const BlockTable& blocks, uint64_t key)
     : blocks_(blocks),
       key_(key),
       columns_(std::min(blocks.blocks(), kColumns)),
@@ -45,7 +45,7 @@ BlockRow::BlockRow(const BlockTable& blocks, uint64_t key)
   }
 }
 
-int64_t BlockRow::block_in(int64_t column, int64_t i) const {
+int64_t RowOfBlocks::block_in(int64_t column, int64_t i) const {
   const int64_t number = order_(column);
   const int64_t count = places_[size_t(column) + 1] - places_[size_t(column)];
   const int64_t line = count == lines_ ? whole_(i) : short_(i);
@@ -54,12 +54,12 @@ int64_t BlockRow::block_in(int64_t column, int64_t i) const {
   return line * columns_ + at;
 }
 
-int64_t BlockRow::block_at(int64_t place) const {
+int64_t RowOfBlocks::block_at(int64_t place) const {
   const auto column = std::ranges::upper_bound(places_, place) - places_.begin() - 1;
   return block_in(column, place - places_[size_t(column)]);
 }
 
-BlockRow::Found BlockRow::find(int64_t records) const {
+RowOfBlocks::Found RowOfBlocks::find(int64_t records) const {
   if (records >= records_.back()) return {places_.back(), 0};
   const auto column = std::ranges::upper_bound(records_, records) - records_.begin() - 1;
   int64_t left = records - records_[size_t(column)];

@@ -15,10 +15,10 @@
 
 namespace headrace {
 
-class BlockRow {
+class RowOfBlocks {
  public:
   // It refers to the table. REQUIRES: a block.
-  BlockRow(const BlockTable& blocks, uint64_t key);
+  RowOfBlocks(const BlockTable& blocks, uint64_t key);
 
   int64_t block_at(int64_t place) const;
 

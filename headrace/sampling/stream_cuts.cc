@@ -7,7 +7,7 @@ StreamCuts::StreamCuts(const BlockTable& blocks, const StreamRows& rows, int64_t
                        uint64_t key)
     : blocks_(blocks), row_(blocks, key) {
   for (int64_t stream = 0; stream <= streams; ++stream) {
-    const BlockRow::Found found = row_.find(rows.records_before(stream));
+    const RowOfBlocks::Found found = row_.find(rows.records_before(stream));
     const bool inside = found.records > 0;
     cuts_.push_back({found.place, inside ? row_.block_at(found.place) : -1, found.records});
   }

@@ -74,7 +74,7 @@ class StreamCuts {
     int64_t records = 0;  // so many are the stream's before
   };
   const BlockTable& blocks_;
-  const BlockRow row_;
+  const RowOfBlocks row_;
   std::vector<Cut> cuts_;  // where each stream begins, and the last one ends
 };
 
