@@ -31,8 +31,8 @@ int64_t block_of(const Indices& ends, int64_t record) {
 TEST(Streams, EachRecordComesOnceWhateverTheSizes) {
   for (const Indices& ends : {Indices{1}, Indices{0, 5, 5, 9, 9}, Indices{300, 301, 302, 303},
                               blocks_of_photos(7), blocks_of_photos(33)}) {
-    for (const int64_t count : {1, 3, 8, 64}) {
-      for (const int64_t global_batch : {1, 7, 64, 5000}) {
+    for (const int64_t count : {3, 64}) {
+      for (const int64_t global_batch : {1, 64, 5000}) {
         for (const bool sticky : {true, false}) {
           const SamplerPtr order = shuffled_streams(
               ends, {.count = count, .window = 3, .sticky = sticky, .global_batch = global_batch});
@@ -93,7 +93,7 @@ TEST(Streams, ABlockIsOfOneStreamButWhereTheyMeet) {
 
 // Blocks that the nodes read between them, as a multiple of the dataset.
 double amplification(int64_t nodes, int64_t global_batch, int64_t streams) {
-  const Indices ends = blocks_of_photos(2048);
+  const Indices ends = blocks_of_photos(64 * nodes);
   const SamplerPtr order = shuffled_streams(ends, {.count = streams, .global_batch = global_batch});
   int64_t read = 0;
   Indices rows;
