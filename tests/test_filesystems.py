@@ -108,17 +108,19 @@ def test_many_reads_are_under_way_at_once(fs: Any, pictures: Path) -> None:
     content = next(path for path in sorted(pictures.rglob("*")) if path.is_file()).read_bytes()
     for i in range(40):
         fs.pipe(f"/many/{i % 2}/{i}.jpg", content)
-    barrier = threading.Barrier(4)
+    source = hr.open("/many", filesystem=fs)
+    arrived: list[int] = []
+    met = threading.Event()
 
     def meets(number: int, path: str) -> None:
-        if number > source_reads and not barrier.broken:
-            barrier.wait(20)  # four are here at a time, or this fails
+        arrived.append(number)
+        if len(arrived) >= 4:
+            met.set()
+        met.wait(20)  # until four are here at a time
 
-    source = hr.open("/many", filesystem=fs)
-    source_reads = fs.reads
     fs.fault = meets
     assert len(images_of(source, threads=1)) == 40
-    assert fs.most_at_once >= 4 and not barrier.broken
+    assert fs.most_at_once >= 4 and met.is_set()
 
 
 SCRIPT = """
