@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -38,10 +39,6 @@ Buffer padded(nb::handle encoded) {
   Buffer bytes;
   view_of_buffer(encoded, bytes);
   return bytes;
-}
-
-std::string text_of(Size size) {
-  return std::to_string(size.height) + " x " + std::to_string(size.width);
 }
 
 // Into a new array; HWC or CHW.
@@ -84,17 +81,16 @@ PictureMode mode_from(std::string_view mode) {
 
 Window window_from(const std::array<int64_t, 4>& given, Size size) {
   const auto [top, left, height, width] = given;
-  const bool inside = top >= 0 && left >= 0 && height > 0 && width > 0 && top < size.height &&
-                      left < size.width && height <= size.height - top &&
-                      width <= size.width - left;
-  if (!inside) {
+  const Window window{int(left), int(top), int(width), int(height)};
+  const bool fits = std::ranges::all_of(given, [](int64_t n) { return n == int(n); });
+  if (!fits || !is_inside(window, size.width, size.height)) {
     throw Exception({.code = &kOutside,
                      .what = "window=(" + std::to_string(top) + ", " + std::to_string(left) + ", " +
                              std::to_string(height) + ", " + std::to_string(width) +
                              ") of an image of " + text_of(size),
                      .hint = "(top, left, height, width), in pixels"});
   }
-  return {int(left), int(top), int(width), int(height)};
+  return window;
 }
 
 // What hr.decode() is asked for; its Python front has checked names.

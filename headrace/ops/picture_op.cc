@@ -47,11 +47,11 @@ const ErrorCode kNoAliasing{
     "\"nearest-exact\" of any dtype, \"bilinear\" and \"bicubic\" of uint8. torch has no other "
     "filter without it, and weighs floats in another way: leave antialias out."};
 
+}  // namespace
+
 std::string text_of(Size size) {
   return std::to_string(size.height) + " x " + std::to_string(size.width);
 }
-
-}  // namespace
 
 bool PictureOp::takes(FieldKind kind) const { return is_picture(kind); }
 

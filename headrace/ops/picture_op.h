@@ -114,6 +114,8 @@ void check_border(std::string_view owner, const std::vector<double>& fill,
 std::span<const double> border_of(FieldKind kind, std::span<const double> fill,
                                   std::span<const double> mask_fill);
 
+// "480 x 640": height first.
+std::string text_of(Size size);
 // Whether so many pixels are more than a step may make.
 inline bool too_large(int64_t height, int64_t width) { return height * width > int64_t{1} << 28; }
 // A record's own error. HR0503.

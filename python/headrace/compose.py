@@ -25,7 +25,7 @@ from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.options import completed
 from headrace.plain_array import plain_array
 from headrace.sources.objects import source_from_object
-from headrace.sources.pictures import WHICH_AXIS, is_pillow
+from headrace.sources.pictures import CHANNEL_COUNTS, WHICH_AXIS, is_pillow, pillow_of
 from headrace.transforms import flatten
 
 _NEEDS_OTHERS = declare(
@@ -36,7 +36,6 @@ _NEEDS_OTHERS = declare(
     "the dataset. A loader has them: hr.Loader(source, [...]).",
 )
 
-_CHANNELS = {1, 3, 4}
 _PICTURES = ("image", "mask")
 _SAMPLES = ("uint8", "uint16", "float16", "float32")
 _MOST_FORMS = 8  # that a thread keeps a loader for
@@ -119,7 +118,7 @@ class Compose:
             return (name, type(value))
         array = plain_array(value)
         shape: Any = array.shape
-        stays = (shape[0] in _CHANNELS, *shape[1:]) if array.ndim == 3 else shape[1:]
+        stays = (shape[0] in CHANNEL_COUNTS, *shape[1:]) if array.ndim == 3 else shape[1:]
         if self.kinds.get(name, name) in _PICTURES and array.dtype.name in _SAMPLES:
             channels = _shape(value)  # the other two may differ
             stays = channels and (channels[0], shape[0] == channels[0])
@@ -198,9 +197,9 @@ def _shape(image: Any) -> tuple[int, ...] | None:
     shape = tuple(getattr(image, "shape", ()))
     if len(shape) != 3:
         return None
-    if hasattr(image, "detach") or shape[0] in _CHANNELS:  # tensors are (C, H, W)
+    if hasattr(image, "detach") or shape[0] in CHANNEL_COUNTS:  # tensors are (C, H, W)
         return (shape[0], -1, -1)
-    if shape[2] not in _CHANNELS:
+    if shape[2] not in CHANNEL_COUNTS:
         raise WHICH_AXIS.error(
             f"an image of shape {shape}, of which neither the first nor the last is 1, 3 or 4",
             hint="give (C, H, W) as a tensor: torch.from_numpy(image)",
@@ -216,8 +215,5 @@ def _opened(field: Any) -> tuple[int, ...]:
 
 def _pillow(planes: np.ndarray[Any, Any]) -> Any:
     """The image of (C, H, W), where Pillow has one of that dtype."""
-    if planes.dtype != np.uint8 or len(planes) not in (1, 3, 4):
-        return np.array(planes)
-    from PIL import Image
-
-    return Image.fromarray(planes[0] if len(planes) == 1 else planes.transpose(1, 2, 0).copy())
+    is_image = planes.dtype == np.uint8 and len(planes) in CHANNEL_COUNTS
+    return pillow_of(planes) if is_image else np.array(planes)

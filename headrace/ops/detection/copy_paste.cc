@@ -146,8 +146,7 @@ class CopyPaste final : public PictureOp {
  private:
   void plan_picture(FieldState& picture) const override {
     if (picture.dtype == DType::kUInt8) return;
-    raise_misfit("CopyPaste",
-                 "works on uint8, and \"" + picture.name + "\" is " + headrace::text_of(picture),
+    raise_misfit("CopyPaste", "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
                  "put it before ToDtype");
   }
 
@@ -158,12 +157,8 @@ class CopyPaste final : public PictureOp {
     const Shape& masks = deciding_rows(one, FieldKind::kMasks)->shape;
     if (masks[1] == size->height && masks[2] == size->width) return {};
     return Error{.code = &kMasksElsewhere,
-                 .what = "masks of " + text_of(masks[1], masks[2]) + " on a picture of " +
-                         text_of(size->height, size->width)};
-  }
-
-  static std::string text_of(int64_t height, int64_t width) {
-    return std::to_string(height) + " x " + std::to_string(width);
+                 .what = "masks of " + text_of(Size{int(masks[1]), int(masks[2])}) +
+                         " on a picture of " + text_of(*size)};
   }
 
   // As the reference: as many draws as there are instances, each taken once; all of `size` then.

@@ -25,6 +25,7 @@ from headrace.migrate.modules import name_of
 from headrace.migrate.nesting import Node, OtherForm, node_of
 from headrace.migrate.reseeded import Reseeded
 from headrace.migrate.seeding import seeded
+from headrace.sources.pictures import interleaved, pillow_of
 
 Pixels = np.ndarray[Any, Any]
 _untimed = contextlib.nullcontext()
@@ -33,9 +34,7 @@ _untimed = contextlib.nullcontext()
 def value_from_pixels(pixels: Pixels, form: str) -> Any:
     """(C, H, W) as "pil", "image" (torchvision's Image), "tensor", "array" or "bgr"."""
     if form == "pil":
-        from PIL import Image
-
-        return Image.fromarray(pixels[0] if len(pixels) == 1 else interleaved(pixels))
+        return pillow_of(pixels)
     if form in ("array", "bgr"):
         return pixels[0].copy() if len(pixels) == 1 else interleaved(pixels, form == "bgr")
     import torch
@@ -63,14 +62,6 @@ def pixels_of(value: Any, form: str) -> Any:
         return pixels
     pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
     return pixels[::-1] if form == "bgr" else pixels
-
-
-def interleaved(planes: Pixels, is_reversed: bool = False) -> Pixels:
-    """(C, H, W) as (H, W, C)."""
-    if planes.dtype == np.uint8 and planes.flags.c_contiguous and 1 <= len(planes) <= 4:
-        return np.asarray(_core.interleaved(planes, is_reversed))
-    rows = planes.transpose(1, 2, 0)
-    return np.ascontiguousarray(rows[..., ::-1] if is_reversed else rows)
 
 
 def planar(rows: Pixels) -> Pixels:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import _core
 from headrace.errors import declare
 from headrace.plain_array import plain_array
 
@@ -47,7 +48,7 @@ WHICH_AXIS = declare(
 _DTYPES = ("uint8", "uint16", "float32", "float16")
 _WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
 _KEPT_MODES = ("L", "P", "RGB", *_WIDE_MODES)  # all others become RGB
-_COUNTS = (1, 3, 4)  # of channels, unless an array is declared an image
+CHANNEL_COUNTS = (1, 3, 4)  # of channels, unless an array is declared an image
 _MOST_CHANNELS = 16
 
 
@@ -100,8 +101,8 @@ def _channel_axes(value: Any, is_said: bool) -> set[int]:
         return set()
     if type(value).__module__.endswith(".tv_tensors") or "tv_tensors." in type(value).__module__:
         return {0}
-    first = 1 <= shape[0] <= _MOST_CHANNELS if is_said else shape[0] in _COUNTS
-    return {axis for axis, fits in ((0, first), (2, shape[2] in _COUNTS)) if fits}
+    first = 1 <= shape[0] <= _MOST_CHANNELS if is_said else shape[0] in CHANNEL_COUNTS
+    return {axis for axis, fits in ((0, first), (2, shape[2] in CHANNEL_COUNTS)) if fits}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +141,7 @@ class PictureForm:
         axis = self.axis
         if axis is None:
             axes = _channel_axes(value, True)
-            if len(axes) > 1 and array.shape[0] not in _COUNTS:
+            if len(axes) > 1 and array.shape[0] not in CHANNEL_COUNTS:
                 raise ValueError(f"channels may come first or last in the shape {array.shape}")
             axis = min(axes, default=0)
         return array.transpose(2, 0, 1) if axis == 2 and array.ndim == 3 else array
@@ -167,7 +168,7 @@ def picture_form(
     if len(axes) == 2 and shape:
         axes = {0} if _fits(arrays[0].shape, shape) else {2}
     first = tuple(arrays[0].shape)
-    if len(axes) == 2 and first[0] not in _COUNTS:
+    if len(axes) == 2 and first[0] not in CHANNEL_COUNTS:
         last = (first[2], *first[:2])
         raise WHICH_AXIS.error(
             f"{name} of record 0 has the shape {first}: its channels may come first or last",
@@ -175,6 +176,21 @@ def picture_form(
             f"{last} if last; -1 for what differs between records",
         )
     return dataclasses.replace(form, axis=min(axes or _channel_axes(arrays[0], is_said), default=0))
+
+
+def pillow_of(planes: np.ndarray[Any, Any]) -> Any:
+    """Pillow's image of (C, H, W)."""
+    from PIL import Image
+
+    return Image.fromarray(planes[0] if len(planes) == 1 else interleaved(planes))
+
+
+def interleaved(planes: np.ndarray[Any, Any], is_reversed: bool = False) -> np.ndarray[Any, Any]:
+    """(C, H, W) as (H, W, C)."""
+    if planes.dtype == np.uint8 and planes.flags.c_contiguous and 1 <= len(planes) <= 4:
+        return np.asarray(_core.interleaved(planes, is_reversed))
+    rows = planes.transpose(1, 2, 0)
+    return np.ascontiguousarray(rows[..., ::-1] if is_reversed else rows)
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
