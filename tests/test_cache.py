@@ -4,19 +4,15 @@ within their bytes."""
 
 from __future__ import annotations
 
-import io
-import json
-import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from headrace.drawing.png import png_from_pixels
+from processes import run_code
 
 import headrace as hr
-from headrace import _core
 from headrace import transforms as T
 
 MIB = 1 << 20
@@ -119,53 +115,71 @@ def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
     assert len(warned) == 1
 
 
-@pytest.fixture
-def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """120 pictures in a tar that lies far away."""
-    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
-    rng = np.random.default_rng(1)
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for i in range(120):
-            data = png_from_pixels(rng.integers(0, 256, (3, 40, 40), np.uint8))
-            member = tarfile.TarInfo(f"{i:04}.png")
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    volume = _core.MemoryVolume("far", latency_ms=1)
-    volume.write("train/a.tar", out.getvalue())
-    yield volume
+# In a process of its own: a disk cache serves the process from then on.
+DISK_CACHE = """
+import io, json, os, sys, tarfile
+os.environ["HEADRACE_CACHE"] = sys.argv[1]
+import numpy as np
+from headrace import _core
+from headrace.drawing.png import png_from_pixels
+from headrace.cli.app import app
+import headrace as hr
+from headrace import transforms as T
+
+rng = np.random.default_rng(1)
+out = io.BytesIO()
+with tarfile.open(fileobj=out, mode="w") as tar:
+    for i in range(120):
+        data = png_from_pixels(rng.integers(0, 256, (3, 40, 40), np.uint8))
+        member = tarfile.TarInfo(f"{i:04}.png")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
+far = _core.MemoryVolume("far", latency_ms=1)
+far.write("train/a.tar", out.getvalue())
 
 
-def test_a_disk_cache_serves_later_epochs_and_loaders_with_the_same_batches(
-    far: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = hr.open(f"{far.root}/train/a.tar")
-    expected = epoch_of(small(source, batch_size=10))
-    before = far.requests
-    loader = small(source, batch_size=10, disk_cache="64 MiB")
-    for _epoch in range(2):
-        for one, other in zip(expected, loader, strict=True):
-            np.testing.assert_array_equal(one.image, other.image)
-    assert far.requests == before + 1  # one block
-    again = small(source, batch_size=10)  # the process reads through it
-    assert len(epoch_of(again)) == 12
-    assert far.requests == before + 1
-    stats = again.stats()["disk_cache"]
-    assert stats["hits"] > 0 and stats["limit"] == 64 << 20 and stats["failed"] == 0
-    with pytest.raises(hr.ConfigError, match="HR0298"):
-        small(source, batch_size=10, disk_cache="1 MiB")
+def small(source, **given):
+    return hr.Loader(source, [T.Resize((8, 8))], batch_size=10, memory_limit="256 MiB", **given)
 
+
+def answer(action):
+    sys.stdout = io.StringIO()
+    try:
+        app(["cache", action, "--json"])
+    except SystemExit as ended:
+        assert ended.code == 0
+    told, sys.stdout = sys.stdout.getvalue(), sys.__stdout__
+    return json.loads(told)
+
+
+source = hr.open(f"{far.root}/train/a.tar")
+expected = list(small(source))
+before = far.requests
+loader = small(source, disk_cache="64 MiB")
+for _epoch in range(2):
+    for one, other in zip(expected, loader, strict=True):
+        np.testing.assert_array_equal(one.image, other.image)
+assert far.requests == before + 1  # one block
+again = small(source)  # the process reads through it
+assert len(list(again)) == 12
+assert far.requests == before + 1
+stats = again.stats()["disk_cache"]
+assert stats["hits"] > 0 and stats["limit"] == 64 << 20 and stats["failed"] == 0
+try:
+    small(source, disk_cache="1 MiB")
+    raise AssertionError("two limits")
+except hr.ConfigError as error:
+    assert error.code == "HR0298", error
+
+told = answer("info")
+assert told["blocks"] == 1 and told["folders"][0]["folder"] == f"{far.root}/train"
+assert answer("clear")["deleted_bytes"] == told["bytes"]
+assert answer("info")["blocks"] == 0
+assert len(list(small(hr.open(source.path), shuffle="blocks"))) == 12
+"""
+
+
+def test_a_disk_cache_serves_later_epochs_and_loaders_with_the_same_batches(tmp_path: Path) -> None:
     pytest.importorskip("typer")
-    from headrace.cli.app import app
-
-    def answer(action: str) -> Any:
-        with pytest.raises(SystemExit) as ended:
-            app(["cache", action, "--json"])
-        assert ended.value.code == 0
-        return json.loads(capsys.readouterr().out)
-
-    told = answer("info")
-    assert told["blocks"] == 1 and told["folders"][0]["folder"] == f"{far.root}/train"
-    assert answer("clear")["deleted_bytes"] == told["bytes"]
-    assert answer("info")["blocks"] == 0
-    assert len(epoch_of(small(hr.open(source.path), batch_size=10, shuffle="blocks"))) == 12
+    done = run_code(DISK_CACHE, tmp_path / "cache")
+    assert done.returncode == 0, done.stderr

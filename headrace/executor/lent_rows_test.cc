@@ -72,12 +72,14 @@ class Neighbour {
   void run() {
     std::deque<Parcel> kept;
     while (!ends_) {
+      const int64_t what = draws_.below(8);
+      // What comes is waited for, however slow this thread is.
+      const double patience_seconds = what < 3 ? 0.02 : 60;
       const std::optional<RowsLent> rows =
-          engine_.rows_ahead(1 + static_cast<int>(draws_.below(12)), 0.02);
+          engine_.rows_ahead(1 + static_cast<int>(draws_.below(12)), patience_seconds);
       if (!rows) {
         std::this_thread::yield();
       } else {
-        const int64_t what = draws_.below(8);
         if (what == 0) continue;  // never: the consumer's patience ends
         if (what == 1) {
           engine_.rows_returned(rows->number);

@@ -97,9 +97,8 @@ class _Turns:
     def _are_leaving(self) -> bool:
         """Whether a thread still frees a loader, which waits for its steps."""
         if self.leaving:
-            frames = sys._current_frames()
             for thread, place in list(self.leaving.items()):
-                if place not in map(_place, _outwards(frames.get(thread))):
+                if place not in map(_place, _outwards(_frames_beside().get(thread))):
                     self.leaving.pop(thread, None)
         return bool(self.leaving)
 
@@ -116,11 +115,11 @@ class _Turns:
         self.are_used = True
         waiting: set[_Place] = set()
         while self.are_loops():
-            frames = sys._current_frames()
+            alive = set(sys._current_frames())
             for loop, thread in list(self.loops.items()):
-                if thread not in frames:  # it has ended
+                if thread not in alive:  # it has ended
                     self.loops.pop(loop, None)
-            before, waiting = waiting, _inside_headrace(frames)
+            before, waiting = waiting, _inside_headrace()
             if waiting & before or not self.are_loops():
                 return
             self.condition.wait(_SLICE)
@@ -144,17 +143,25 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def _frames_beside() -> dict[int, FrameType]:
+    """Where the other threads are. Not to be kept while this one waits: a frame keeps what its
+    function uses, a loader for instance. Its own would be kept by itself until it is collected."""
+    frames = sys._current_frames()
+    frames.pop(threading.get_ident(), None)
+    return frames
+
+
 def _place(frame: FrameType) -> _Place:
     """While it is the same, the frame's thread is in one call, or has come back to it."""
     return id(frame), frame.f_lasti
 
 
-def _inside_headrace(frames: dict[int, FrameType]) -> set[_Place]:
-    """Where threads of the program are in a function of Headrace. The engine's threads begin in
-    such a function; those of insight/ never wait for a step."""
+def _inside_headrace() -> set[_Place]:
+    """Where the program's other threads are in a function of Headrace. The engine's threads begin
+    in such a function; those of insight/ never wait for a step."""
     found = set()
     insight = {each.ident for each in threading.enumerate() if each.name.startswith("headrace-")}
-    for thread, innermost in frames.items():
+    for thread, innermost in _frames_beside().items():
         if thread in insight:
             continue
         own, is_ours = None, False
