@@ -17,6 +17,7 @@ import pytest
 from conftest import Numbers
 from headrace.sources.recipe import carrying_arrays, plain_recipe, plain_value, source_of_plain
 from PIL import Image
+from processes import run_code
 
 import headrace as hr
 from headrace import transforms as T
@@ -170,3 +171,17 @@ def test_plain_data_reads_no_memory_but_its_own(column: list[Any]) -> None:
     recipe = {"make": "source_of_columns", "arguments": plain_value(arguments)["named"]}
     with pytest.raises(hr.ConfigError, match=r"HR0160|HR0420"):
         source_of_plain(recipe)
+
+
+def test_an_absolute_path_opens_where_the_current_folder_is_gone(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "gone").mkdir()
+    code = (
+        "import os, pickle, sys; import headrace as hr\n"
+        "os.chdir(sys.argv[2]); os.rmdir(sys.argv[2])\n"
+        "source = pickle.loads(pickle.dumps(hr.open(sys.argv[1], kinds={'image': 'image'})))\n"
+        "print([len(images) for images, *_ in hr.Loader(source, batch_size=3, ragged='list')])"
+    )
+    done = run_code(code, folder, tmp_path / "gone")
+    assert (done.stdout, done.stderr) == ("[3, 1]\n", "")

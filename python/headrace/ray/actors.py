@@ -4,7 +4,6 @@ when they die: Ray's own restarts would be heard of only when they are through."
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Hashable
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 
 from headrace.errors import Error, declare
 from headrace.ray.maker import Maker
-from headrace.sources.recipe import carrying_arrays
+from headrace.sources.recipe import carrying_arrays, current_folder
 from headrace.workers.lent_rows import OTHER_BATCHES, Lost, Made, Rows, Work
 
 _NO_RAY = declare(
@@ -125,7 +124,7 @@ class Actors:
         actor = (
             self._ray.remote(Maker)
             .options(**self._options)
-            .remote(self._source, self._work.transforms, keywords, os.getcwd())
+            .remote(self._source, self._work.transforms, keywords, current_folder())
         )
         answer = actor.facts.remote(self._work.terms())
         self._starting[answer] = self._next, actor

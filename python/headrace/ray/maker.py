@@ -23,7 +23,7 @@ class Maker:
     def __init__(
         self, source: Any, transforms: Any, keywords: Mapping[str, Any], folder: str
     ) -> None:
-        with contextlib.suppress(OSError):  # there need not be such a folder on this machine
+        with contextlib.suppress(OSError):  # not a folder on this machine, or none ("")
             os.chdir(folder)
         self._source, self._transforms, self._keywords = source, transforms, dict(keywords)
         self._terms: Terms | None = None

@@ -155,9 +155,11 @@ def _are_paths(values: Sequence[Any]) -> bool:
 
 def absolute(path: str | os.PathLike[str]) -> str:
     """Paths or patterns, one a line, so that they name the same in another current folder."""
-    folder = os.getcwd()
-    lines = os.fspath(path).split("\n")
-    return "\n".join(one if "://" in one else os.path.join(folder, one) for one in lines)
+
+    def whole(one: str) -> str:
+        return one if "://" in one or os.path.isabs(one) else os.path.join(os.getcwd(), one)
+
+    return "\n".join(map(whole, os.fspath(path).split("\n")))
 
 
 def _plain(value: Any) -> Any:

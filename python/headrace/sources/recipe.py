@@ -79,7 +79,15 @@ class Facts(NamedTuple):
     classes: tuple[str, ...]
     keys: Mapping[int, str]  # of some records
     fingerprint: int
-    folder: str  # that was the current one
+    folder: str  # current_folder()
+
+
+def current_folder() -> str:
+    """Empty where it was deleted: only relative paths need one."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 class Made(Protocol):

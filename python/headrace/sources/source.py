@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -16,6 +15,7 @@ from headrace.sources.recipe import (
     Facts,
     Recipe,
     checked_recipe,
+    current_folder,
     made_again,
     makes_sources,
     sampled,
@@ -232,7 +232,7 @@ class Source:
             classes=tuple(self.classes),
             keys={number: self.engine.key(number) for number in sampled(len(self))},
             fingerprint=self.fingerprint,
-            folder=os.getcwd(),
+            folder=current_folder(),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
