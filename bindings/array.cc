@@ -17,6 +17,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
+#include "bindings/exported_buffer.h"
 
 namespace headrace::python {
 namespace {
@@ -253,17 +254,11 @@ Array make_array(DType dtype, Shape shape) {
 }
 
 TensorView borrowed_view(nb::handle object) {
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
-    throw nb::python_error();
+  const ExportedBuffer exported(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  const Py_buffer& buffer = exported.buffer();
   const std::optional<DType> dtype = dtype_of_buffer(buffer);
-  TensorView view{buffer.buf,
-                  dtype.value_or(DType::kUInt8),
-                  Shape(buffer.shape, buffer.shape + buffer.ndim),
-                  {}};
-  PyBuffer_Release(&buffer);
   if (!dtype) throw nb::type_error("an array of this dtype cannot enter the engine");
-  return view;
+  return {buffer.buf, *dtype, Shape(buffer.shape, buffer.shape + buffer.ndim), {}};
 }
 
 TensorView view_of_buffer(nb::handle object, Buffer& copy) {

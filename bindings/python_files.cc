@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/exported_buffer.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
@@ -276,25 +277,24 @@ class PythonFiles final : public LaterStorage {
   // REQUIRES: the GIL.
   static void take(const Request& request, const nb::object& data, uint64_t begin, uint64_t wanted,
                    Answer& out) {
-    Py_buffer buffer;
-    if (PyObject_GetBuffer(data.ptr(), &buffer, PyBUF_SIMPLE) != 0) nb::raise_python_error();
-    const auto bytes = static_cast<uint64_t>(buffer.len);
-    if (request.sized && bytes > wanted) {
-      out.failure =
-          failed_error(request.piece.path, "it gave " + std::to_string(bytes) + " bytes where " +
-                                               std::to_string(wanted) + " were asked for");
-    } else {
-      // Of a piece what came is what there is: the rest is asked for, and missing where none comes.
-      const std::span<uint8_t> room = room_for(request, request.sized ? begin + bytes : bytes, out);
-      out.got = std::min<size_t>(room.size(), bytes);
-      if (out.got > kCopiedWithGil) {
-        nb::gil_scoped_release no_gil;
-        std::memcpy(room.data(), buffer.buf, out.got);
-      } else if (out.got > 0) {
-        std::memcpy(room.data(), buffer.buf, out.got);
-      }
+    const ExportedBuffer exported(data, PyBUF_SIMPLE);
+    const std::span<const uint8_t> bytes = exported.bytes();
+    if (request.sized && bytes.size() > wanted) {
+      out.failure = failed_error(request.piece.path, "it gave " + std::to_string(bytes.size()) +
+                                                         " bytes where " + std::to_string(wanted) +
+                                                         " were asked for");
+      return;
     }
-    PyBuffer_Release(&buffer);
+    // Of a piece what came is what there is: the rest is asked for, and missing where none comes.
+    const std::span<uint8_t> room =
+        room_for(request, request.sized ? begin + bytes.size() : bytes.size(), out);
+    out.got = std::min(room.size(), bytes.size());
+    if (out.got > kCopiedWithGil) {
+      nb::gil_scoped_release no_gil;
+      std::memcpy(room.data(), bytes.data(), out.got);
+    } else if (out.got > 0) {
+      std::memcpy(room.data(), bytes.data(), out.got);
+    }
   }
 };
 

@@ -8,12 +8,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <deque>
-#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "bindings/bindings.h"
+#include "bindings/exported_buffer.h"
 #include "bindings/loader_handle.h"
 #include "headrace/base/registry.h"
 
@@ -24,23 +24,6 @@ const ErrorCode kUnknownError{
     "HR0714", ErrorKind::kData, "an error of another version",
     "A process that makes rows for this one sent an error that is not known here. Both must run the "
     "same version of Headrace."};
-
-// Memory that a Python object exports, for as long as this lives. REQUIRES: the GIL, also at its
-// end.
-class Exported {
- public:
-  Exported(nb::handle object, int flags) {
-    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) throw nb::python_error();
-  }
-  Exported(const Exported&) = delete;
-  ~Exported() { PyBuffer_Release(&buffer_); }
-  std::span<uint8_t> bytes() const {
-    return {static_cast<uint8_t*>(buffer_.buf), size_t(buffer_.len)};
-  }
-
- private:
-  Py_buffer buffer_{};
-};
 
 nb::dict dict_from_failure(const RowFailure& failure) {
   const Error& error = failure.error;
@@ -89,7 +72,7 @@ constexpr Stage kStages[] = {
 // into: memory for each output, of row_bytes() for each row.
 nb::dict make_rows(const LoaderHandle& self, int64_t epoch, int64_t batch, int first, int count,
                    const nb::list& into) {
-  std::deque<Exported> memory;
+  std::deque<ExportedBuffer> memory;
   for (nb::handle each : into) memory.emplace_back(each, PyBUF_WRITABLE);
   const auto lent = [&](size_t output, size_t bytes) {
     if (output >= memory.size() || memory[output].bytes().size() < bytes) {
@@ -127,7 +110,7 @@ std::optional<Lent> rows_ahead(const LoaderHandle& self, int most, double patien
 
 bool rows_arrived(const LoaderHandle& self, int64_t number, const nb::list& values,
                   const nb::dict& report) {
-  std::deque<Exported> memory;
+  std::deque<ExportedBuffer> memory;
   RowBytes bytes;
   for (nb::handle each : values) bytes.push_back(memory.emplace_back(each, PyBUF_SIMPLE).bytes());
   RowsMade made;
@@ -161,11 +144,12 @@ void bind_rows_elsewhere(nb::module_& module) {
       nb::arg("first"), nb::arg("count"), nb::arg("into"),
       nb::sig("def make_rows(loader: Loader, epoch: int, batch: int, first: int, count: int, "
               "into: list[typing.Any]) -> dict[str, typing.Any]"),
-      "Makes rows of a batch, here and now, in memory of row_bytes() each by output. What "
+      "Makes rows of a batch on this thread, in memory of row_bytes() each by output. What "
       "became of them beside their bytes: failures, dropped, counters.");
-  module.def("rows_ahead", &rows_ahead, nb::arg("loader"), nb::arg("most"), nb::arg("patience"),
-             "(number, epoch, batch, first, count) of rows that nobody makes until they arrive or "
-             "are returned; None: there are none now. patience: seconds that the consumer waits.");
+  module.def(
+      "rows_ahead", &rows_ahead, nb::arg("loader"), nb::arg("most"), nb::arg("patience"),
+      "(number, epoch, batch, first, count) of rows that are not made here until they arrive or "
+      "are returned; None: there are none now. patience: seconds that the consumer waits.");
   module.def("rows_arrived", &rows_arrived, nb::arg("loader"), nb::arg("number"), nb::arg("values"),
              nb::arg("report"),
              nb::sig("def rows_arrived(loader: Loader, number: int, values: list[typing.Any], "

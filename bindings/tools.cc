@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/exported_buffer.h"
 #include "headrace/base/cores.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/storage/crc32c.h"
@@ -25,17 +26,9 @@ void bind_tools(nb::module_& module) {
   module.def(
       "content_hash",
       [](nb::handle object) {
-        Py_buffer buffer;
-        if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_C_CONTIGUOUS) != 0)
-          nb::raise_python_error();
-        uint64_t hash = 0;
-        {
-          ReleasedGil no_gil;
-          hash = content_hash(
-              {static_cast<const uint8_t*>(buffer.buf), static_cast<size_t>(buffer.len)});
-        }
-        PyBuffer_Release(&buffer);
-        return hash;
+        const ExportedBuffer exported(object, PyBUF_C_CONTIGUOUS);
+        ReleasedGil no_gil;
+        return content_hash(exported.bytes());
       },
       nb::arg("data"), "A hash of the bytes of an array, or of whatever has a contiguous buffer.");
   module.def(
