@@ -185,6 +185,8 @@ void bind_sampling(nb::module_& module) {
   made.def("shuffled_blocks", &blocks_of, nb::arg("block_ends"), nb::arg("window"));
   made.def("shuffled_streams", &streams_of, nb::arg("block_ends"), nb::arg("count"),
            nb::arg("window"), nb::arg("sticky"), nb::arg("global_batch"));
+  made.def("streams_for", &streams_for, nb::arg("machines"),
+           "The number of streams for so many machines.");
   made.def("samplers", &samplers, nb::sig("def samplers() -> dict[str, dict[str, typing.Any]]"),
            "All samplers by name, with their parameters; the first one is given record by record.");
   made.def(

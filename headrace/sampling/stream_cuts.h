@@ -39,7 +39,6 @@ class StreamRows {
     const int64_t last = batch > whole ? records_ % batch_ : 0;
     return whole * rows(stream, batch_) + rows(stream, last);
   }
-  int64_t records_of(int64_t stream) const { return drawn(stream, records_ / batch_ + 1); }
   // Of all streams before this one, in the row of blocks.
   int64_t records_before(int64_t stream) const {
     return records_ / batch_ * first_row(stream, batch_) + first_row(stream, records_ % batch_);

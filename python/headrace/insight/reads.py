@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import arguments, sampling
+from headrace import _core, arguments, sampling
 from headrace.loader import Loader
 from headrace.sources import Source
 from headrace.sources import open as open_source
@@ -28,7 +28,6 @@ PRICE = 0.0004  # dollars for 1,000 requests that read, as large object stores a
 _COUNTED = 2_000_000  # positions; of a larger epoch so many are taken for all
 _LOOKED_AT = 64  # records, where the dataset's size is unknown
 ORDERS: dict[str, Any] = {"records": True, "blocks": "blocks", "streams": "streams"}
-_STREAMS = 64, 128, 256  # the loader takes the fewest that are two for each machine
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _times_read(
     global_batch = min(global_batch, records)
     how: dict[str, Any] = {"shuffle": ORDERS[order], "shuffle_window": window}
     if order == "streams":
-        count = next((count for count in _STREAMS if count >= 2 * nodes), _STREAMS[-1])
+        count = _core.streams_for(nodes)  # this process alone would take those of one machine
         how = {"sampler": sampling.streams(count=count, window=window or 8)}
     loader = Loader(stand_in, batch_size=global_batch, fields=["number"], threads=1, **how)
     met: list[np.ndarray[Any, Any]] = []
