@@ -8,6 +8,7 @@
 
 #include "headrace/codecs/media/big_endian_bits.h"
 #include "headrace/codecs/media/big_endian_reader.h"
+#include "headrace/codecs/video/nal_units.h"
 
 namespace headrace {
 namespace {
@@ -15,11 +16,9 @@ namespace {
 // Without the bytes that keep it from looking like the begin of another unit.
 std::vector<uint8_t> payload_of(std::span<const uint8_t> unit) {
   std::vector<uint8_t> out;
-  int zeros = 0;
-  for (const uint8_t byte : unit) {
-    const bool inserted = zeros >= 2 && byte == 3;
-    if (!inserted) out.push_back(byte);
-    zeros = byte == 0 ? zeros + 1 : 0;
+  PayloadBytes bytes(unit);
+  for (int byte = bytes.next(); byte >= 0; byte = bytes.next()) {
+    out.push_back(static_cast<uint8_t>(byte));
   }
   return out;
 }
@@ -134,12 +133,12 @@ bool may_hold_h264_fields(std::span<const uint8_t> avcc) {
 bool is_h264_field(std::span<const uint8_t> avcc, std::span<const uint8_t> packet) {
   const std::vector<std::optional<Sequence>> sets = sequences_of(avcc);
   if (sets.empty() || !sets.front() || sets.front()->frames_only) return false;
-  const int length_bytes = (avcc[4] & 3) + 1;
-  for (BigEndianReader reader(packet); reader.good();) {
-    const std::span<const uint8_t> unit = reader.bytes(reader.number(length_bytes));
-    if (unit.empty()) return false;
-    const int type = unit[0] & 0x1F;
-    if (type == 1 || type == 5) return is_of_field(unit, *sets.front());
+  const std::optional<NalFraming> framing = nal_framing(VideoCodec::kH264, avcc);
+  if (!framing) return false;
+  NalUnits units(*framing, packet);
+  for (Nal unit; units.next(unit);) {
+    const int type = h264_type(unit);
+    if (type == kH264FirstSlice || type == kH264Idr) return is_of_field(unit, *sets.front());
   }
   return false;
 }
