@@ -14,7 +14,6 @@ no format takes DEST for a dataset; merging removes it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -28,7 +27,7 @@ from headrace import _core
 from headrace.errors import declare
 from headrace.jobs.part import Part
 from headrace.whole_file import sync
-from headrace.write.destination import BUSY, is_named
+from headrace.write.destination import locks
 from headrace.write.durable import written_to
 
 OTHER_JOB = declare(
@@ -193,8 +192,7 @@ class JobFolder:
 def locked(work: Path) -> Iterator[None]:
     """A folder that no other process works in until the end. HR0277 where one does.
 
-    The lock is a file in it, which is removed last: who has the lock looks whether the name still
-    means the file.
+    The lock is a file in it, which is removed last.
     """
     lock = work / "lock"
     while True:
@@ -205,12 +203,7 @@ def locked(work: Path) -> Iterator[None]:
         except FileNotFoundError:  # another process has just removed the folder
             continue
         try:
-            with contextlib.suppress(OSError):  # a file system without locks
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise BUSY.error(f"another process works in {work}", hint="wait") from None
-            if is_named(descriptor, lock):
+            if locks(descriptor, lock):
                 yield
                 return
         finally:

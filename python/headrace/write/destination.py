@@ -98,20 +98,12 @@ class Destination:
     def working_folder(self) -> Iterator[Path]:
         """The folder of the work, which no other process writes to until the end. HR0415, HR0277.
 
-        The lock belongs to the folder, and holds until it has its last name: who waited for the
-        lock looks whether the name still means the folder.
+        The lock belongs to the folder, and holds until it has its last name.
         """
         while True:
             descriptor = self._open_work()
             try:
-                with contextlib.suppress(OSError):  # a file system without locks
-                    try:
-                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        raise BUSY.error(
-                            f"another process is writing {self.work}", hint="wait for it"
-                        ) from None
-                if not is_named(descriptor, self.work):
+                if not locks(descriptor, self.work):
                     continue
                 if foreign := _foreign_in_work(self.work):
                     raise _TAKEN.error(
@@ -122,7 +114,7 @@ class Destination:
                 return
             finally:
                 with contextlib.suppress(OSError):
-                    if is_named(descriptor, self.work):
+                    if _is_named(descriptor, self.work):
                         self.work.rmdir()  # where nothing was begun
                 os.close(descriptor)
 
@@ -257,7 +249,18 @@ def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and os.path.samefile(one, other)
 
 
-def is_named(descriptor: int, path: Path) -> bool:
+def locks(descriptor: int, path: Path) -> bool:
+    """Locks what was opened, until it is closed; false where the path now means another file or
+    folder, which is to be opened instead. HR0277 while another process has the lock."""
+    with contextlib.suppress(OSError):  # a file system without locks
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BUSY.error(f"another process is writing {path}", hint="wait for it") from None
+    return _is_named(descriptor, path)
+
+
+def _is_named(descriptor: int, path: Path) -> bool:
     try:
         named = os.lstat(path)
     except FileNotFoundError:
