@@ -22,6 +22,7 @@ from headrace import transforms as T
 from headrace.dtypes import dtype_name
 from headrace.loader.form import Cast
 from headrace.migrate.look import guards
+from headrace.migrate.look.pictures import alike
 from headrace.migrate.originals import value_from_pixels
 from headrace.migrate.seeding import seeded
 from headrace.migrate.through import passed_through
@@ -97,10 +98,9 @@ def _does(joint: Joint, found: _Defined, form: Form) -> bool:
             for each in (joint, found.as_published):
                 with seeded(seed):
                     results.append(each(*map(_copy, given)))
-            alike = [_equal(*both) for both in zip(*results, strict=True)]
+            if [alike(*both) for both in zip(*results, strict=True)] != [True, True]:
+                return False
         except Exception:
-            return False
-        if alike != [True, True]:
             return False
     return before == guards.held(joint, ())
 
@@ -122,14 +122,6 @@ def _made(form: Form, shape: tuple[int, int], seed: int) -> tuple[Any, Any]:
 
 def _copy(value: Any) -> Any:
     return value.clone() if hasattr(value, "clone") else value.copy()
-
-
-def _equal(one: Any, other: Any) -> bool:
-    alike = type(one) is type(other)
-    if hasattr(one, "getbands"):
-        alike = alike and one.mode == other.mode
-    one, other = np.asarray(one), np.asarray(other)
-    return alike and one.dtype == other.dtype and np.array_equal(one, other)
 
 
 def _functional() -> Any:
