@@ -32,6 +32,7 @@ uint64_t checked_limit(const BlockCacheOptions& options) {
 }
 
 std::optional<uint64_t> bytes_from_text(std::string_view text) {
+  text = trimmed(text);
   double number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc() || !(number >= 0)) return {};
@@ -42,10 +43,11 @@ std::optional<uint64_t> bytes_from_text(std::string_view text) {
   if (!unit.empty() && unit != "b") {
     const size_t power = std::string_view("kmgt").find(unit.front());
     const std::string_view rest = std::string_view(unit).substr(1);
-    if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib")) {
+    if (power == std::string_view::npos ||
+        !(rest.empty() || rest == "b" || rest == "i" || rest == "ib")) {
       return {};
     }
-    of_unit = std::pow(rest == "ib" ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+    of_unit = std::pow(rest.starts_with('i') ? 1024.0 : 1000.0, static_cast<double>(power + 1));
   }
   if (!(number * of_unit < 9e18)) return {};
   return static_cast<uint64_t>(number * of_unit);

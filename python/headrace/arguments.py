@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from headrace import _core
 from headrace.errors import declare, nearest
 from headrace.plain_array import is_masked, plain_array
 
@@ -59,22 +59,17 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
-_BINARY = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
 def size_in_bytes(name: str, value: Any) -> int:
     """1073741824, "1 GiB", "512 MiB", "2 GB"."""
     if not isinstance(value, str):
         return integer(name, value, 1)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", value.lower())
-    if not match or (match[3] and not match[2]):
+    found = _core.bytes_from_text(value)
+    if found is None:
         raise BAD_VALUE.error(
-            f"{name} {value!r} is no size",
+            f"{name} is not a size in bytes (got {value!r})",
             hint='bytes as an integer, or "512 MiB", "2 GiB", "2 GB"',
         )
-    unit = _BINARY[match[2]] if match[3] else _UNITS[match[2]]
-    return integer(name, int(float(match[1]) * unit), 1)
+    return integer(name, found, 1)
 
 
 def seconds(name: str, value: Any) -> float:
