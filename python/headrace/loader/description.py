@@ -46,10 +46,11 @@ NOT_PICKLABLE = declare(
 _VERSION = 1
 
 
-def _decides(name: str) -> bool:
-    """Whether batches depend on a keyword; of shard= only which part of them a process gets."""
+def decides(name: str) -> bool:
+    """Whether it is a keyword that batches depend on; shard= only says which part of them a process
+    gets."""
     own = ("shard", "quarantine", "error_budget", "patience", "workers")
-    return name not in own and KEYWORDS[name].group != "Speed and memory"
+    return name in KEYWORDS and name not in own and KEYWORDS[name].group != "Speed and memory"
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in given.items()
-        if name in KEYWORDS and _decides(name) and value is not KEYWORDS[name].default
+        if decides(name) and value is not KEYWORDS[name].default
     }
 
 

@@ -11,15 +11,12 @@ from headrace import _core
 from headrace.arguments import BAD_VALUE
 from headrace.errors import Error
 from headrace.loader.assembly import Assembly
-from headrace.loader.description import plan_fingerprint
+from headrace.loader.description import decides, plan_fingerprint
 from headrace.loader.options import sampler_given
 from headrace.workers.lent_rows import LentRows, Terms, Work, probe
 
-# Of this process alone; a worker has its own, or none.
-_OWN = (
-    *("threads", "memory_limit", "cache", "resident", "python_workers", "patience", "device"),
-    *("quarantine", "error_budget", "workers", "seed", "shard", "finish", "decode"),
-)
+# What decides no batch and a worker has all the same.
+_SHARED = ("disk_cache", "index")
 
 
 def lent_rows(assembly: Assembly) -> LentRows | None:
@@ -66,7 +63,9 @@ def _work(assembly: Assembly) -> Work:
     steps: Any = pipeline.steps
     if pipeline.by_field or pipeline.dropped:
         steps = {**pipeline.by_field, **dict.fromkeys(pipeline.dropped)}
-    keywords = {name: value for name, value in assembly.given.items() if name not in _OWN}
+    keywords = {
+        name: value for name, value in assembly.given.items() if name in _SHARED or decides(name)
+    }
     keywords |= {"threads": 1, "memory_limit": engine.stats()["memory_limit"]}
     return Work(assembly.source, steps, keywords, lambda: facts(engine), lambda: _terms(assembly))
 
