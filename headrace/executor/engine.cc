@@ -115,7 +115,7 @@ bool Engine::work(Renderer& renderer) {
     batches_.finish(run, stands);
     if (stands == Stands::kAtPython) crossing_.add(run);
     renderer.trim(shares_.renderer_bytes);
-    // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
+    // Where nothing moved, there is no work until memory is freed. What frees some asks for work
     // afterwards and finds the run; what was freed before it was put aside shows here.
     return stands != Stands::kLacksMemory || has_moved || freed_ != freed;
   } catch (...) {
@@ -268,7 +268,7 @@ RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& me
   return made;
 }
 
-// Nobody here will fetch what they are made of.
+// Their records are not fetched here.
 std::optional<RowsLent> Engine::rows_ahead(int most, double patience_seconds) {
   std::optional<RowsLent> rows = batches_.lend(most, patience_seconds);
   const int64_t reads = order_.reads_a_row();

@@ -68,10 +68,10 @@ class Engine final : public PoolClient {
   // False when a batch was lost on its way to the consumer: start() again from there.
   bool delivers() const { return batches_.delivers(); }
 
-  // One batch made here and now on the calling thread, in memory of its own.
+  // One batch made at once on the calling thread, in memory of its own.
   Batch make(int64_t epoch, int64_t batch);
 
-  // Rows of a batch, made here and now on the calling thread for an engine elsewhere, in memory
+  // Rows of a batch, made at once on the calling thread for an engine elsewhere, in memory
   // that is asked for once for each output.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
   // Rows that others make for this engine; any thread may call these. As OpenBatches has them.

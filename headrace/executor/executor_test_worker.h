@@ -10,7 +10,7 @@
 
 namespace headrace::scopes_test {
 
-// Steps in Python are called here and now.
+// Steps in Python are called at once.
 class LentWorker final : public PythonCalls {
  public:
   static constexpr size_t kMiB = size_t{1} << 20;

@@ -150,12 +150,8 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
   return run;
 }
 
-// The first that has rows which nobody has claimed; null: none has.
+// The first that has unclaimed rows; null: none has.
 OpenBatch* OpenBatches::next_to_claim() {
-  if (!makers_.lends) {  // all but the last are claimed
-    const bool any = !open_.empty() && open_.back()->ledger.claimed_ < open_.back()->builder.rows();
-    return any ? open_.back().get() : nullptr;
-  }
   for (const auto& batch : open_) {
     if (batch->ledger.claimed_ < batch->ledger.lent_from_) return batch.get();
   }

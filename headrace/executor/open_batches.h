@@ -83,7 +83,7 @@ class OpenBatches {
   void go() EXCLUDES_LOCK(mutex_);   // from now on rows are claimed
   void end() EXCLUDES_LOCK(mutex_);  // from now on none are that were not yet
   bool delivers() const EXCLUDES_LOCK(mutex_);
-  // Returns after the time, or sooner where no run is claimed any more and nobody assembles.
+  // Returns after the time, or sooner where no run is claimed any more and nothing is assembled.
   bool wait_idle(std::chrono::milliseconds time) EXCLUDES_LOCK(mutex_);
   void clear() EXCLUDES_LOCK(mutex_);  // REQUIRES: idle
 
@@ -108,7 +108,7 @@ class OpenBatches {
   bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
 
   // --- Rows that are made elsewhere (lent_rows.cc) ---
-  // Up to so many rows (or a group of them) that nobody has claimed, from the far end of what is
+  // Up to so many unclaimed rows (or a group of them), from the far end of what is
   // open; nothing where all are claimed. They are the caller's until they arrive or are recalled:
   // by recall(), or when the consumer waits for them for longer than the patience.
   std::optional<RowsLent> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);

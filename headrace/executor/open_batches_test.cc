@@ -212,12 +212,12 @@ class Play {
     ++batches_;
     wake();
   }
-  // Where nobody else can move, a consumer that keeps nothing gets something.
+  // Where no worker can go on, a consumer that keeps nothing gets something.
   void check_liveness() {
     const bool all_sleep = std::ranges::all_of(workers_, &Worker::sleeps);
     if (!all_sleep || !at_python_.empty() || !kept_.empty()) return;
     consume();
-    ASSERT_FALSE(consumer_waits_) << "nobody moves any more";
+    ASSERT_FALSE(consumer_waits_) << "no worker can go on";
   }
 
   Draws draws_;

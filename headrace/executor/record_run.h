@@ -30,7 +30,7 @@ struct Rows {
 
   bool is_streamed() const { return sequence >= 0; }
   int64_t position_of(int row) const { return position + row; }
-  // -1 where there is none: before all of the stream.
+  // -1 for none: before all of the stream.
   int64_t sequence_of(int row) const { return is_streamed() ? sequence + row : -1; }
 };
 
@@ -86,7 +86,7 @@ struct InFlight {
   bool settled() const { return state == State::kSettled; }
 };
 
-// What is being done to a run's records, for whoever asks why no batch comes.
+// What is being done to a run's records, for a consumer that asks why no batch comes.
 struct RunActivity {
   enum class Kind : uint8_t { kWaits, kReads, kMakes, kInPython };
   std::atomic<Kind> kind{Kind::kWaits};

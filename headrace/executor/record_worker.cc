@@ -332,7 +332,7 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   const double begin = timed ? now() : 0;
   run.activity.begin(RunActivity::Kind::kReads, record.index, begin);
   read(run.rows, flight, may_wait);
-  // All of them, also where the row's own record is bad: nobody else takes them out of the
+  // All of them, also where the row's own record is bad: no other worker takes them out of the
   // read-ahead.
   partners_.read(run.rows, flight);
   const double end = timed ? now() : 0;

@@ -6,7 +6,7 @@
 //
 // A row's way: begin (read, open) -> reserve -> advance (steps) -> write -> settle; or fail, from
 // any of these. Without Python steps rows go in groups (Note [Pixels together]); with them each
-// goes on by itself as far as it comes, and the run is left to whoever calls Python.
+// goes on by itself as far as it comes, and the run is left to the thread that calls Python.
 //
 // Note [Pixels together]: a step that looks at pixels would decode its own record's picture alone.
 // So each record of the group goes to the first step that asks for one, and stands before it again;
@@ -61,9 +61,9 @@ class RecordWorker {
   // Takes the run on by a group of rows; with Python steps, by all of them as far as they come, and
   // stops early to report on a list. What came of it is in the run's report.
   Stands advance(RecordRun& run, Renderer& renderer) const;
-  // Runs the batch steps on whole groups of rows, whoever wrote them.
+  // Runs the batch steps on whole groups of rows, by whichever worker they were written.
   void mix(RecordRun& run, MixGroup group, Renderer& renderer) const;
-  // Makes the rows one by one, here and now, calling Python where a step wants it. Ends at a row
+  // Makes the rows one by one on this thread, calling Python where a step wants it. Ends at a row
   // whose failure is fatal.
   RowsReport fill(const Rows& rows, BatchBuilder& to, Renderer& renderer) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides the bytes of every row. Whoever makes rows, on whatever thread or machine, makes the
+// What decides the bytes of every row. Each maker of rows, on any thread or machine, makes the
 // same ones from the same task.
 #pragma once
 

@@ -20,7 +20,7 @@ struct RowsWanted {
   int first = 0, count = 0;
 };
 
-// Rows that an engine has lent: nobody in it makes them until they are back.
+// Rows that an engine has lent: its threads do not make them until they are back.
 struct RowsLent : RowsWanted {
   int64_t number = 0;    // of this loan; none comes twice
   int64_t sequence = 0;  // of its first row in the stream

@@ -40,7 +40,7 @@ BlockName name_of_block(const std::string& path, const FileIdentity& identity, u
 
 class BlockFolder {
  public:
-  // Null where there is none, with `why`: it cannot be made, or is not this user's alone.
+  // Null, with `why`, where it cannot be made or is not this user's alone.
   static std::unique_ptr<BlockFolder> open(const CacheDirectory& cache, std::string& why);
   ~BlockFolder();
   BlockFolder(const BlockFolder&) = delete;

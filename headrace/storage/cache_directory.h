@@ -2,8 +2,8 @@
 // Where indexes are kept between runs: $HEADRACE_CACHE, or $XDG_CACHE_HOME/headrace, or
 // ~/.cache/headrace. An empty HEADRACE_CACHE means none.
 //
-// A cache may be missing, unwritable, full, or filled by somebody else: none of that is an error,
-// and whoever reads an entry must check every byte of it. Entries appear whole, by a rename.
+// A cache may be missing, unwritable, full, or filled by another user: none of that is an error,
+// and readers must check every byte of an entry. Entries appear whole, by a rename.
 // All members may be called from any thread and from several processes.
 #pragma once
 
@@ -48,7 +48,7 @@ class CacheDirectory {
   }
   // Makes the folder, if it is not there. Whether it could, shows in whatever comes next.
   void make() const;
-  // Whether only this user, or who owns the folder, can have written the entry: nobody else may
+  // Whether only this user, or who owns the folder, can have written the entry: no one else may
   // write to the folder, or the entry is this user's. Others' entries in a shared folder are as
   // if they were not there.
   bool trusts(const std::string& name) const;

@@ -27,7 +27,7 @@ class File {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened
-  // The piece, for whoever asks for many at once; known only of a storage that answers later.
+  // The piece, for callers that ask for many at once; known only of a storage that answers later.
   FilePiece piece(uint64_t offset, uint64_t bytes) const {
     return {path_, offset, bytes, open_->known()};
   }

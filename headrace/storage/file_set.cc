@@ -134,8 +134,8 @@ uint64_t FileSet::oldest() const {
 // The file that was not used for longest. Where all are in use, one more than wanted stays open.
 bool FileSet::close_one() const {
   Slot* oldest = oldest_slot();
-  int64_t nobody = 0;
-  if (!oldest || !oldest->users.compare_exchange_strong(nobody, kClosing)) return false;
+  int64_t none = 0;
+  if (!oldest || !oldest->users.compare_exchange_strong(none, kClosing)) return false;
   const File* closed = oldest->file.exchange(nullptr);
   oldest->users.fetch_sub(kClosing);
   if (!closed) return false;  // another thread closed it

@@ -29,7 +29,7 @@ class GrowingFile {
   GrowingFile& operator=(const GrowingFile&) = delete;
 
   // Gives a created file its name. With `replace` in the place of what has it; without, false
-  // (EEXIST) when something has. Whoever has the replaced file open keeps it.
+  // (EEXIST) when something has. Readers of the replaced file keep it.
   bool publish(bool replace);
 
   uint64_t size() const;                                     // now; 0 when that is not to be had

@@ -51,7 +51,7 @@ TEST(GrowingFile, ReplacesOnlyWhereThatIsWanted) {
   EXPECT_EQ(text_in(*GrowingFile::open(path, false), 0, 3), "old");
   EXPECT_TRUE(file->publish(true));
   EXPECT_EQ(text_in(*GrowingFile::open(path, false), 0, 3), "new");
-  EXPECT_EQ(text_in(*before, 0, 3), "old");  // whoever has it open keeps it
+  EXPECT_EQ(text_in(*before, 0, 3), "old");  // readers that have it open keep it
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
@@ -73,7 +73,7 @@ TEST(GrowingFile, OpensNothingButRegularFiles) {
   EXPECT_EQ(GrowingFile::create(folder / "no/such/folder"), nullptr);
 }
 
-// Every piece is where the file says it is, whoever else appends.
+// Every piece is where the file says it is, whichever process appends.
 bool append_pieces(const std::string& path, char name, int count) {
   const auto file = GrowingFile::open(path, true);
   for (int i = 0; i < count; ++i) {

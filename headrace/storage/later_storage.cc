@@ -74,8 +74,8 @@ void land(LaterRead& read, Result<void> result) {
   done(std::move(read));
 }
 
-// Each read is answered, or somebody would wait for it for ever: where there is no memory even for
-// the words, they are tried again.
+// Each read is answered, or its caller would wait for it for ever: where there is no memory even
+// for the words, they are tried again.
 void land_without_memory(LaterRead& read) {
   while (true) {
     try {

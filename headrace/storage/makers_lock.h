@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Held by whoever makes a copy, so that others wait for it instead of making it, too. Where files
-// cannot be locked it holds nothing, and processes may make the same copy twice, which costs time
-// and no more.
+// Held by the process that makes a copy, so that others wait for it instead of making it, too.
+// Where files cannot be locked it holds nothing, and processes may make the same copy twice, which
+// costs time and no more.
 #pragma once
 
 #include <functional>

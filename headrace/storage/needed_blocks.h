@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that the order has announced, and has not finished with: they stay in the cache, for this
-// process and all others (BlockFolder::need). Belongs to whoever guards it.
+// process and all others (BlockFolder::need). The owner guards it.
 //
 // A block is read to its end when three quarters of its bytes were read, since what lies between
 // records (headers, padding) is read by no one. So it stays until some others were, too.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of the cache that are open, as many as a process may well have: those that were used last.
-// Belongs to whoever guards it.
+// The owner guards it.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ std::string absolute_path(std::string_view path);
 // An address of a web server: it may have a query ("?..."), and nothing lists its folders.
 bool is_web_path(std::string_view path);
 bool is_relative_path(std::string_view path);
-// The part before the last "/": empty where there is none.
+// The part before the last "/": empty without one.
 std::string parent_path(std::string_view path);
 // The part after it, and the same without its last suffix.
 std::string_view last_name(std::string_view path);

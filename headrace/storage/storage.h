@@ -40,7 +40,7 @@ enum class PathKind : uint8_t { kNothing, kFile, kFolder, kOther };
 struct PathStatus {
   PathKind kind = PathKind::kNothing;
   FileIdentity identity = {};
-  // When anything about it changed last, which nobody can set: a file that was written in place,
+  // When anything about it changed last, which no call can set: a file that was written in place,
   // and given its old time again, shows by it. 0 where a storage has no such time.
   int64_t status_changed_ns = 0;
 };
@@ -107,7 +107,7 @@ class Storage {
   // Whether an answer takes so long that many must be under way at once: then read-ahead submits
   // what it will want, and no thread waits for any of it.
   virtual bool answers_later() const { return false; }
-  // Begins all of them. What is not a storage that answers later reads here and now.
+  // Begins all of them. What is not a storage that answers later reads at once, on this thread.
   virtual void submit(std::vector<LaterRead> reads) const;
 };
 
@@ -120,7 +120,7 @@ struct StorageRecord {
 
 // Where the path lies.
 const Storage& storage_of(std::string_view path);
-// The part before "://", empty where there is none; whether or not such a storage exists.
+// The part before "://", empty without one; whether or not such a storage exists.
 std::string_view scheme_of(std::string_view path);
 inline bool answers_later(std::string_view path) { return storage_of(path).answers_later(); }
 // Adds a piece where it lies in a storage that answers later.

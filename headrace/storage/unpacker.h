@@ -17,7 +17,7 @@ enum class Packing : uint8_t { kNone, kGzip, kZlib, kZstd };
 std::string_view name_of(Packing packing);  // "gzip"
 
 // From the first 4 bytes or more. A plain file may begin with the same bytes by accident (those of
-// zlib are only two, "x^" among them), so whoever knows its plain format asks for that first.
+// zlib are only two, "x^" among them), so a caller that knows its plain format asks for that first.
 Packing packing_of(std::span<const uint8_t> first_bytes);
 
 // The streams of one file, one after the other. Belongs to one thread.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kFrameTooLarge = "Decompressed data is larger than allowed";
 constexpr std::string_view kOtherSize = "Decompressed size is not the expected one";
-constexpr size_t kFirstBytes = size_t{256} << 10;  // of output whose size nobody tells
+constexpr size_t kFirstBytes = size_t{256} << 10;  // of output of unknown size
 
 struct FreeStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }

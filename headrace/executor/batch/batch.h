@@ -19,7 +19,7 @@ struct BatchField {
   std::string name;
   TensorView view;  // (B, ...) as it is delivered; unused where `is_list`
   // Where a device finishes it: then the view's data are the slot's bytes, and its dense_bytes()
-  // those of what will be made of them. shared: with whoever copies it, until that is done.
+  // those of what will be made of them. shared: with the copy of it, until that is done.
   std::shared_ptr<const UnfinishedRows> unfinished = {};
   bool is_list = false;  // text, bytes, keys, ragged tensors that stay apart
   bool is_text = false, is_bytes = false;

@@ -26,7 +26,7 @@ class KeptPartners {
   // `bytes`: the most that they may take together.
   explicit KeptPartners(size_t bytes) : limit_(bytes) {}
 
-  // Null where it is not there. shared: it may be dropped while somebody still copies it.
+  // Null where it is not there. shared: it may be dropped while a worker still copies it.
   std::shared_ptr<const KeptPartner> find(int64_t epoch, int64_t position) const
       EXCLUDES_LOCK(mutex_);
   // Drops those that stand first in the epoch to make room, and keeps nothing where that does not

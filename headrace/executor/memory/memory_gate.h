@@ -5,11 +5,11 @@
 //
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have shares of their own, fixed
 // when the loader starts. A record asks for its working memory while it holds none of this share,
-// and gives all of it back when it is done, without waiting for anybody. So whoever holds memory
-// finishes, and the oldest that waits gets it next. With Python steps a record holds its share
-// while other records of its run begin, so there nobody waits: a run whose next record finds too
-// little is put aside, new runs are not begun before it, and those that hold memory come back and
-// finish. Thread-safe.
+// and gives all of it back when it is done, without waiting for others. So a worker that holds
+// memory finishes, and the oldest that waits gets it next. With Python steps a record holds its
+// share while other records of its run begin, so there none waits: a run whose next record finds
+// too little is put aside, new runs are not begun before it, and those that hold memory come back
+// and finish. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class MemoryGate {
   // `largest`: what one record may need. REQUIRES: it is not more than `bytes`.
   MemoryGate(size_t bytes, size_t largest) : limit_(bytes), largest_(largest) {}
 
-  // Waits until the bytes are free and nobody older waits. Nothing when `bytes` exceeds the share.
-  // REQUIRES: the caller holds none of this gate.
+  // Waits until the bytes are free and no older request waits. Nothing when `bytes` exceeds the
+  // share. REQUIRES: the caller holds none of this gate.
   std::optional<GateHold> acquire(int64_t position, size_t bytes) EXCLUDES_LOCK(mutex_);
   // The same without waiting: nothing also when the bytes are not free now. The caller may hold
   // some of this gate.

@@ -48,7 +48,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   std::function<void()> on_return_ GUARDED_BY(mutex_);
 };
 
-// Page-aligned memory that belongs to whoever holds the pointer.
+// Page-aligned memory that the pointer owns.
 std::shared_ptr<void> make_pages(size_t bytes);
 // What frameworks want that take memory as it is (XLA, Eigen): aligned to 64 bytes at least. Large
 // memory is pages, see Note [Why large memory is mapped]. Not zeroed.

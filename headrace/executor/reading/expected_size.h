@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How large the next record will hardly exceed: what nearly all of late had. One giant among them
 // does not count, or a thousand small ones after it would wait for room that they do not need.
-// Belongs to whoever guards it.
+// The owner guards it.
 #pragma once
 
 #include <algorithm>

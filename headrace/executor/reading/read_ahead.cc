@@ -153,7 +153,7 @@ size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
 }
 
 // What a reader has read, or will; else the caller reads. REQUIRES where reads are submitted:
-// nobody will submit this one (claim_alone).
+// this one is not submitted (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait) {
   size_t expected = 0;
   {

@@ -14,11 +14,11 @@
 // The share covers all encoded bytes: what was read ahead or is under way, what workers were given
 // (until they give it back), and spare buffers. A record larger than half of it counts half
 // (counted()), the rest comes out of the records' share, so that small ones go on beside it. What
-// is read ahead is no larger than nearly all records of late; whoever fetches a larger one reads
-// it.
+// is read ahead is no larger than nearly all recent records; the worker that fetches a larger one
+// reads it.
 //
 // Reading ahead is never needed: where a reader finds no memory, or no thread can be had, nothing
-// is lost but its help, and whoever fetches the record reads it, with the error that comes of it.
+// is lost but its help, and the worker that fetches the record reads it and gets the error.
 // Thread-safe.
 #pragma once
 
@@ -66,18 +66,18 @@ class ReadAhead {
 
   // Returns the bytes that the caller has to give back. Waits for room in the share only where
   // `may_wait`. REQUIRES: each number is fetched at most once, and numbers are claimed in ascending
-  // order. `index` is the record that stands there. Whoever may wait has nothing to give back, and
-  // those who have give back without waiting for a fetch.
+  // order. `index` is the record that stands there. A caller that may wait has nothing to give
+  // back, and those who have give back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
-  // Nobody will fetch these numbers. What was read of them is dropped.
+  // These numbers will not be fetched. What was read of them is dropped.
   void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
   // Reads a record that has no number in the stream, on the calling thread.
   void read_alone(int64_t index, RecordData& out) const;
   // The same, and counts its bytes in the share: the caller gives them back.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
-  // Takes the buffers of a record that nobody looks at any more: as spares, or to free them.
+  // Takes the buffers of a record that is not needed any more: as spares, or to free them.
   void take_back(RecordData& data) EXCLUDES_LOCK(mutex_);
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
@@ -95,7 +95,7 @@ class ReadAhead {
     RecordData data = {};                  // by a reader
     std::vector<StagedPiece> pieces = {};  // from a storage that answers later
     int missing = 0;                       // of these
-    bool failed = false;                   // one could not be read: whoever fetches it reads all
+    bool failed = false;                   // one could not be read: its worker reads all
     size_t arriving = 0;                   // of `bytes`, what is reserved for them
   };
   struct Neighbours;
@@ -146,11 +146,11 @@ class ReadAhead {
   std::function<int64_t(int64_t)> index_of_ GUARDED_BY(mutex_);
   int64_t base_ GUARDED_BY(mutex_) = 0;  // number of the stream's sequence 0
   int64_t count_ GUARDED_BY(mutex_) = 0, beyond_ GUARDED_BY(mutex_) = 0;
-  int64_t next_ GUARDED_BY(mutex_) = 0;      // first number that nobody has begun to read
+  int64_t next_ GUARDED_BY(mutex_) = 0;      // first number whose reading has not begun
   int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
-  // Not to be read ahead: fetched before there was room, or by nobody. From next_ on, but where
-  // somebody has passed them by.
+  // Not to be read ahead: fetched before there was room, or not at all. From next_ on, unless
+  // reading has gone past them.
   std::set<int64_t> alone_ GUARDED_BY(mutex_);
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
   ReadShare share_ GUARDED_BY(mutex_);

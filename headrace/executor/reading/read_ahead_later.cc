@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading ahead of a storage that answers later: many reads are submitted at once, and no thread
-// waits for any. Whoever fetches a record reads it as ever, from the bytes that have arrived
-// (staged_reads.h).
+// waits for any. The worker that fetches a record reads it as ever, from the bytes that have
+// arrived (staged_reads.h).
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -25,7 +25,7 @@ bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole;
 
 }  // namespace
 
-// The reads of `needed`, a number that somebody waits for (else -1), and as many more as are worth
+// The reads of `needed`, a number that is waited for (else -1), and as many more as are worth
 // to be under way. They are claimed several at a time, so that neighbours are found.
 std::vector<ReadAhead::Neighbours> ReadAhead::claim_reads(int64_t needed) {
   std::vector<Neighbours> out;
@@ -56,7 +56,7 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
     large |= !is_whole(piece) && piece.bytes > share_bytes_ / 2;
   }
   large |= bytes > share_bytes_ / 2;
-  if (large) pieces.clear();  // whoever fetches it reads it
+  if (large) pieces.clear();  // its worker reads it
   if (large) bytes = 0;
   // The other half is for what workers have, a giant among it.
   if (!needed && !(share_.fits(bytes) && share_.held + share_.dropped + bytes <= share_bytes_ / 2))
@@ -78,7 +78,7 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
   return true;
 }
 
-// Nobody is to read ahead what is about to be fetched alone, not while that waits for room either.
+// What is about to be fetched alone is not read ahead, not while that waits for room either.
 // What lies between may be read ahead yet.
 void ReadAhead::claim_alone(int64_t number) {
   if (number == next_) ++next_;
@@ -118,7 +118,7 @@ void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
   if (!reads.empty()) reads.resize(last + 1);
 }
 
-// Whoever fetches these records reads them: memory for their reads was refused.
+// Workers read these records themselves: memory for their reads was refused.
 void ReadAhead::give_up_claims(int64_t begin, int64_t end) {
   MutexLock lock(mutex_);
   for (auto each = entries_.lower_bound(begin); each != entries_.end() && each->first < end;) {
@@ -166,7 +166,7 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
   try {
     if (read.result) memory = std::make_shared<const Buffer>(std::move(read.bytes));
   } catch (const std::bad_alloc&) {
-    // As if it had failed: whoever fetches the records reads them.
+    // As if it had failed: workers read the records themselves.
   }
   bool anybody = false;
   MutexLock lock(mutex_);

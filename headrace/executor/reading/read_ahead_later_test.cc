@@ -275,7 +275,7 @@ TEST(ReadAheadLater, WhoWaitsForRoomIsNotOvertakenByAReadOfTheSameRecord) {
     });
     while (!waits) std::this_thread::yield();
     for (int i = 0; i < 100; ++i) std::this_thread::yield();
-    // Room for reads of the next two, but none for whoever waits.
+    // Room for reads of the next two, but none for the record that is waited for.
     for (size_t i = 0; i < 3; ++i) ahead.give_back(lent[i]);
     lent.push_back(ahead.fetch(30, 30, data));
     for (size_t i = 3; i < lent.size(); ++i) ahead.give_back(lent[i]);

@@ -91,7 +91,7 @@ void ReadAhead::read_loop() {
 }
 
 // What a reader has read. Not kept where it was dropped meanwhile, or may be larger than what is
-// read ahead: then whoever fetches it reads it. Sources have errors of several kinds for that (too
+// read ahead: then its worker reads it. Sources have errors of several kinds for that (too
 // many masks of a picture), so whatever fails under the smaller cap is read again without it.
 bool ReadAhead::put(int64_t number, RecordData data) {
   const auto found = entries_.find(number);
@@ -132,7 +132,7 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
   }
 }
 
-// Whoever fetches these records reads them.
+// Workers read these records themselves.
 void ReadAhead::give_up_reads(int64_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) entries_.erase(first + static_cast<int64_t>(i));
   share_.reading -= count;

@@ -2,7 +2,7 @@
 // How many records are to be read or ready ahead of those that are taken: as many as are taken
 // while one read is under way (latency times rate), twice over, so that the rate may grow. Where
 // reads keep the consumer waiting the depth doubles with each latency; where they do not it stays.
-// Belongs to whoever guards it.
+// The owner guards it.
 #pragma once
 
 #include <algorithm>

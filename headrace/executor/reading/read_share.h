@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the share of memory for encoded bytes is spent on: what was read ahead or is under way, what
-// workers were given, and buffers that wait to be used again. Belongs to whoever guards it.
+// workers were given, and buffers that wait to be used again. The owner guards it.
 #pragma once
 
 #include <algorithm>

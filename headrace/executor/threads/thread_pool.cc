@@ -111,7 +111,7 @@ struct ThreadPool::State {
 
   // Throws where it is refused; then nothing is begun.
   void begin_thread() REQUIRES_LOCK(mutex) {
-    // shared: std::function wants to be copied. Made here, where somebody hears of a failure.
+    // shared: std::function wants to be copied. Made here, where the caller gets the error.
     auto renderer = std::make_shared<Renderer>();
     const auto own = threads.emplace(threads.end());
     try {
@@ -227,7 +227,7 @@ void ThreadPool::add(PoolClient& client) {
     }
     state_->members.push_back({&client});
     state_->wake(most);
-    ended.swap(state_->ended);  // last: a list of threads that nobody joins ends the process
+    ended.swap(state_->ended);  // last: a list of unjoined threads ends the process
   }
   for (std::thread& thread : ended) thread.join();
 }
@@ -246,7 +246,7 @@ void ThreadPool::remove(PoolClient& client) {
     find()->leaving = true;
     while (find()->inside > 0) state.worker_left.wait(state.mutex);
     state.members.erase(find());
-    ++state.wakes;  // the places of the others have changed: whoever goes round starts again
+    ++state.wakes;  // the places of the others have changed: a thread that goes round starts again
     state.want();
     const auto too_many = [&]() REQUIRES_LOCK(state.mutex) {
       return state.threads.size() > std::max(state.wanted, state.inside);

@@ -24,7 +24,7 @@ cpu_set_t mask() {
 
 bool equal(const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b); }
 
-// GNU's runtime binds whoever loads it.
+// GNU's runtime binds the thread that loads it.
 TEST(ThreadPool, ABoundMainThreadDoesNotKeepTheEngineOnItsCore) {
   const cpu_set_t all = mask();
   if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "there is one core";

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs: converting, packing or indexing a dataset by many processes, each of which makes parts.
 
-A part is named by its number. It is made from the same records to the same bytes whoever makes it
-and however often, so any scheduler will do: Slurm, Kubernetes, xargs, Ray.
+A part is named by its number. It is made from the same records to the same bytes wherever and
+however often, so any scheduler will do: Slurm, Kubernetes, xargs, Ray.
 
 >>> import headrace as hr, numpy as np, os, tempfile
 >>> out = os.path.join(tempfile.mkdtemp(), "out")

@@ -46,7 +46,7 @@ class CopiedBatches:
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         """For each device its part of a batch, arrays there; None at the end of the epoch, and
-        when ``ended()`` says that nobody wants it any more."""
+        when ``ended()`` says that it is not wanted any more."""
         if self._resting is not None:
             self.begin(self._resting)
         try:

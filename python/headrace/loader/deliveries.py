@@ -29,7 +29,7 @@ class Delivery(Protocol):
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         """For each device its values; None at the end of the epoch, and when ``ended()``, asked
-        every 50 ms, says that nobody wants them any more."""
+        every 50 ms, says that they are not wanted any more."""
 
     def take_back(self) -> None:
         """The batch that next() gave last did not arrive: the next call gives it again."""
@@ -58,7 +58,7 @@ class EngineBatches:
         return [device.name for device in form.devices] == self._names
 
     def begin(self, engine: _core.Loader) -> None:
-        pass  # between two calls the engine's loader is nobody's
+        pass  # between two calls no thread has the engine's loader
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         taken = self._assembly.engine().next(ended)

@@ -20,7 +20,7 @@ class LoadedState:
 
     @property
     def state(self) -> dict[str, int] | None:
-        """None where there is none, or a batch was received since."""
+        """None without one, or once a batch was received since."""
         return self._state
 
     def load(self, state: dict[str, int], assembly: Assembly) -> None:

@@ -40,7 +40,7 @@ _PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to le
 
 
 class _Unused(NamedTuple):
-    """The present iterator, while nobody has asked it for a batch."""
+    """The present iterator, before its first batch was asked for."""
 
     number: int  # of the turn
     form: Form

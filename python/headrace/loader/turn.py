@@ -62,7 +62,7 @@ class Turn:
             time.sleep(0.005)  # signals get through
         before, self.holder = self.holder, own
         try:
-            self.number += 1  # also for an iteration that somebody began meanwhile
+            self.number += 1  # also for an iteration that another thread began meanwhile
             return work()
         finally:
             # A consumer that outstayed the patience may have left meanwhile.
