@@ -30,7 +30,7 @@ std::unique_ptr<BlockFolder> folder_of_user() {
 
 void bind_block_cache(nb::module_& module) {
   module.def(
-      "bytes_from_text", [](const std::string& text) { return bytes_from_text(text); },
+      "bytes_from_text", [](const std::string& text) { return headrace::bytes_from_text(text); },
       nb::arg("text"), "Of \"2 GB\", \"512 MiB\", \"1000\"; None where it is no such number.");
   module.def(
       "cached_blocks",

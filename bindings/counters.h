@@ -20,7 +20,7 @@ inline nb::object object_from_counter(const CounterValue& value) {
         } else if constexpr (std::is_same_v<T, CountsByReason>) {
           nb::dict out;
           for (const auto& [reason, number] : held) out[nb::cast(reason)] = number;
-          return std::move(out);
+          return out;
         } else {
           return nb::cast(held);
         }

@@ -153,7 +153,10 @@ void bind_deferred_picture(nb::module_& module) {
       .def(
           "to_unit",
           [](const P& self) {
-            return mapped(self, {.kind = MapStep::Kind::kConvert, .scale = true, .divides = true});
+            MapStep step = {};
+            step.kind = MapStep::Kind::kConvert;
+            step.scale = step.divides = true;
+            return mapped(self, step);
           },
           "float32: bytes divided by 255, as ToTensor has it.")
       .def(
