@@ -63,7 +63,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("damaged", 1, "damaged must be 'refuse' or 'repair'"),
     ("ragged", "lists", "did you mean 'list'"),
     ("strict", 1, "strict must be True or False"),
-    ("memory_limit", "2 GBB", "no size"),
+    ("memory_limit", "2 GBB", "not a size"),
     ("shuffle", 1, "shuffle must be True, False, 'blocks' or 'streams'"),
     ("resident", 1, "resident must be 'auto' or True or False"),
     ("index", "yes", "index must be 'use' or 'auto' or False or a path"),
