@@ -257,31 +257,45 @@ void BlockFolder::delete_leftovers() const {
   ::closedir(listing);
 }
 
-// Makes the file and gives it its name where `counted` allows it. 0 or errno.
-int BlockFolder::link_new(const std::string& file, std::span<const uint8_t> bytes,
-                          std::span<const uint8_t> footer,
-                          const std::function<bool()>& counted) const {
-  std::string name;
-  int descriptor = ::openat(folder_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
-    name = file + "." + unguessable() + std::string(kUnnamed);
-    descriptor = ::openat(folder_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor >= 0) (void)::flock(descriptor, LOCK_EX | LOCK_NB);
+// A file that is complete and does not have its name yet.
+class BlockFolder::NewFile {
+ public:
+  NewFile(int folder, const std::string& file, std::span<const uint8_t> bytes,
+          std::span<const uint8_t> footer)
+      : folder_(folder) {
+    descriptor_ = ::openat(folder_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (descriptor_ < 0) {
+      name_ = file + "." + unguessable() + std::string(kUnnamed);
+      descriptor_ = ::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      if (descriptor_ >= 0) (void)::flock(descriptor_, LOCK_EX | LOCK_NB);
+    }
+    const bool good =
+        descriptor_ >= 0 && write_bytes(descriptor_, bytes) && write_bytes(descriptor_, footer);
+    if (!good) error_number_ = errno;
   }
-  if (descriptor < 0) return errno;
-  int error_number = write_bytes(descriptor, bytes) && write_bytes(descriptor, footer) ? 0 : errno;
-  if (error_number == 0 && !counted()) error_number = EDQUOT;
-  if (error_number == 0) {
-    const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
+  ~NewFile() {
+    if (descriptor_ < 0) return;
+    if (!name_.empty()) ::unlinkat(folder_, name_.c_str(), 0);
+    ::close(descriptor_);
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  int error_number() const { return error_number_; }
+  // 0 or errno.
+  int give_name(const std::string& file) const {
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
     const int linked =
-        name.empty() ? ::linkat(AT_FDCWD, self.c_str(), folder_, file.c_str(), AT_SYMLINK_FOLLOW)
-                     : ::linkat(folder_, name.c_str(), folder_, file.c_str(), 0);
-    if (linked != 0) error_number = errno;
+        name_.empty() ? ::linkat(AT_FDCWD, self.c_str(), folder_, file.c_str(), AT_SYMLINK_FOLLOW)
+                      : ::linkat(folder_, name_.c_str(), folder_, file.c_str(), 0);
+    return linked == 0 ? 0 : errno;
   }
-  if (!name.empty()) ::unlinkat(folder_, name.c_str(), 0);
-  ::close(descriptor);
-  return error_number;
-}
+
+ private:
+  const int folder_;
+  int descriptor_ = -1, error_number_ = 0;
+  std::string name_;  // a passing one, where files cannot be made without
+};
 
 // Whether it is gone. REQUIRES: counting.
 bool BlockFolder::evict(const Entry& entry) const {
@@ -319,16 +333,20 @@ BlockFolder::Put BlockFolder::put(const BlockName& name, const BlockId& id,
     out.no_room = true;
     return false;
   };
-  bool counting = false;
-  MutexLock lock(counting_);
-  out.error_number = link_new(file, bytes, footer, [&] {
-    counting = begin_counting();
-    if (!counting || !make_room()) return false;
-    write_total(total + more);  // before it is there: a process that is killed has counted too much
-    return true;
-  });
-  if (counting && !out.no_room && out.error_number != 0) write_total(total);
-  if (counting) end_counting();
+  const NewFile made(folder_, file, bytes, footer);  // others count and write meanwhile
+  out.error_number = made.error_number();
+  if (out.error_number == 0) {
+    MutexLock lock(counting_);
+    const bool counting = begin_counting();
+    if (counting && make_room()) {
+      write_total(total + more);  // before it is there: a killed process has counted too much
+      out.error_number = made.give_name(file);
+      if (out.error_number != 0) write_total(total);
+    } else {
+      out.error_number = EDQUOT;
+    }
+    if (counting) end_counting();
+  }
   if (out.error_number == EEXIST) {
     struct stat status{};
     const bool block =

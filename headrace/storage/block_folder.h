@@ -85,6 +85,7 @@ class BlockFolder {
   uint64_t clear() EXCLUDES_LOCK(counting_);
 
  private:
+  class NewFile;
   BlockFolder(std::string path, int folder, int locks)
       : path_(std::move(path)), folder_(folder), locks_(locks) {}
   bool set_lock(int64_t byte, short type) const;
@@ -92,8 +93,6 @@ class BlockFolder {
   void end_counting() const;
   uint64_t read_total() const;
   void write_total(uint64_t bytes) const;
-  int link_new(const std::string& file, std::span<const uint8_t> bytes,
-               std::span<const uint8_t> footer, const std::function<bool()>& counted) const;
   bool evict(const Entry& entry) const;
   void count_anew() EXCLUDES_LOCK(counting_);
   void delete_leftovers() const;
