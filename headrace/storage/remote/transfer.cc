@@ -47,6 +47,28 @@ Error request_error(const std::string& path, std::string what, std::string hint)
           .hint = std::move(hint)};
 }
 
+// What all its requests have in common is set once: a handle keeps it.
+Transfer::Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {
+  const auto set = [&](Curl::Option option, auto value) {
+    (void)curl_.easy_setopt(handle_, option, value);
+  };
+  set(Curl::kProtocols, Curl::kHttpAndHttps);
+  set(Curl::kHttpVersion, Curl::kHttp11);
+  set(Curl::kNoSignal, 1L);
+  set(Curl::kTcpNoDelay, 1L);
+  set(Curl::kTcpKeepAlive, 1L);
+  set(Curl::kPathAsIs, 1L);
+  set(Curl::kDnsShuffleAddresses, 1L);
+  set(Curl::kBufferSize, kReceiveBuffer);
+  set(Curl::kUserAgent, "headrace");
+  set(Curl::kErrorBuffer, words_.data());
+  set(Curl::kPrivate, static_cast<void*>(this));
+  set(Curl::kWriteFunction, &Transfer::take_body);
+  set(Curl::kWriteData, static_cast<void*>(this));
+  set(Curl::kHeaderFunction, &Transfer::take_head);
+  set(Curl::kHeaderData, static_cast<void*>(this));
+}
+
 Transfer::~Transfer() {
   curl_.slist_free_all(headers_);
   curl_.easy_cleanup(handle_);
@@ -88,25 +110,10 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double 
   set(Curl::kUrl, request_.url.c_str());
   set(Curl::kUserPassword, request_.user.empty() ? nullptr : request_.user.c_str());
   set(Curl::kHttpHeader, headers_);
-  set(Curl::kProtocols, Curl::kHttpAndHttps);
-  set(Curl::kHttpVersion, Curl::kHttp11);
-  set(Curl::kNoSignal, 1L);
-  set(Curl::kTcpNoDelay, 1L);
-  set(Curl::kTcpKeepAlive, 1L);
-  set(Curl::kPathAsIs, 1L);
-  set(Curl::kDnsShuffleAddresses, 1L);
   set(Curl::kDnsCacheTimeout, job_->fresh ? 0L : 30L);
   set(Curl::kFreshConnect, job_->fresh ? 1L : 0L);
   set(Curl::kConnectTimeoutMs, static_cast<long>(job_->options->stall_seconds * 1e3) + 1);
-  set(Curl::kBufferSize, kReceiveBuffer);
-  set(Curl::kUserAgent, "headrace");
-  set(Curl::kErrorBuffer, words_.data());
   if (!job_->options->ca_file.empty()) set(Curl::kCaInfo, job_->options->ca_file.c_str());
-  set(Curl::kPrivate, static_cast<void*>(this));
-  set(Curl::kWriteFunction, &Transfer::take_body);
-  set(Curl::kWriteData, static_cast<void*>(this));
-  set(Curl::kHeaderFunction, &Transfer::take_head);
-  set(Curl::kHeaderData, static_cast<void*>(this));
 }
 
 size_t Transfer::take_head(char* data, size_t size, size_t count, void* transfer) {

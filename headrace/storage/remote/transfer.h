@@ -44,7 +44,7 @@ struct FetchJob {
 
 class Transfer {
  public:
-  Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {}
+  Transfer(const Curl& curl, Curl::Handle* handle);
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
