@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "headrace/storage/scanned_file.h"
+
 namespace headrace {
 namespace {
 
@@ -18,6 +20,13 @@ Result<File> File::open(const std::string& path, const FileIdentity* known) {
   Result<std::unique_ptr<OpenFile>> opened = storage_of(path).open(path, known);
   if (!opened) return std::move(opened.error());
   return File(path, std::move(*opened));
+}
+
+Result<File> File::open_to_scan(const std::string& path) {
+  Result<std::unique_ptr<OpenFile>> opened = storage_of(path).open(path, nullptr);
+  if (!opened) return std::move(opened.error());
+  if (!(*opened)->known()) return File(path, std::move(*opened));
+  return File(path, scanned_file(path, std::move(*opened)));
 }
 
 Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits) {

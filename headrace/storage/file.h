@@ -24,6 +24,8 @@ class File {
 
   // `known`: what it must be, else HR0208.
   static Result<File> open(const std::string& path, const FileIdentity* known = nullptr);
+  // For one thread that reads it once, forward and in small pieces (scanned_file.h).
+  static Result<File> open_to_scan(const std::string& path);
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened

@@ -79,6 +79,9 @@ std::optional<Extents> checked(Extents records, const FileSet& files) {
 
 std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
 
+// Files of a storage that answers later: threads wait for it, not for a core.
+constexpr int64_t kFarAtOnce = 16;
+
 // What one thread brings back from one file.
 struct Scanned {
   ContainerIndex index;
@@ -93,7 +96,7 @@ ContainerIndex scan_all(const FileSet& files, const ScanFile& scan, const Progre
   struct Stop {};
   const auto scan_one = [&](int64_t number) {
     Scanned out;
-    Result<File> file = File::open(files.path(static_cast<size_t>(number)));
+    Result<File> file = File::open_to_scan(files.path(static_cast<size_t>(number)));
     if (!file) {
       out.error = std::move(file.error());
       return out;
@@ -131,11 +134,12 @@ ContainerIndex scan_all(const FileSet& files, const ScanFile& scan, const Progre
     }
   };
   const auto count = static_cast<int64_t>(files.size());
+  const int64_t at_once = files.answers_later() ? kFarAtOnce : allowed_cores().count();
   InOrder<Scanned> threads(0, count, SIZE_MAX);
   try {
     threads.run(
-        static_cast<int>(std::min<int64_t>(allowed_cores().count(), count)),
-        [&] { return scan_one; }, [](const Scanned&) { return size_t{1} << 20; }, take, tick);
+        static_cast<int>(std::min(at_once, count)), [&] { return scan_one; },
+        [](const Scanned&) { return size_t{1} << 20; }, take, tick);
   } catch (...) {
     stopping = true;
     throw;

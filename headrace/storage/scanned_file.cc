@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/scanned_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kHops = 2;  // short ones in a row, before more is read than was asked for
+
+// A large read on its way or here.
+struct Piece {
+  uint64_t number = 0;  // from the file's begin
+  Mutex mutex;
+  Condition changed;
+  std::optional<LaterRead> arrived GUARDED_BY(mutex);
+
+  std::optional<LaterRead> taken;  // of the thread that reads
+
+  LaterRead& wait() EXCLUDES_LOCK(mutex) {
+    if (!taken) {
+      MutexLock lock(mutex);
+      while (!arrived) changed.wait(mutex);
+      taken = std::move(arrived);
+    }
+    return *taken;
+  }
+};
+
+class ScannedFile final : public OpenFile {
+ public:
+  ScannedFile(std::string path, std::unique_ptr<OpenFile> file)
+      : path_(std::move(path)), file_(std::move(file)), identity_(*file_->known()) {}
+
+  uint64_t size() const override { return file_->size(); }
+  Result<FileIdentity> identity() const override { return file_->identity(); }
+  std::optional<FileIdentity> known() const override { return file_->known(); }
+
+  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
+    for (const std::span<uint8_t>& part : parts) {
+      if (Result<void> done = read(offset, part); !done) return done;
+      offset += part.size();
+    }
+    return {};
+  }
+
+  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
+    if (!is_near(offset, out.size())) return file_->read(offset, out);
+    while (!out.empty()) {
+      const uint64_t number = offset / kScanBytes, skipped = offset % kScanBytes;
+      LaterRead& piece = piece_of(number);
+      if (!piece.result) return piece.result.error();
+      const size_t count = std::min<uint64_t>(out.size(), piece.bytes.size() - skipped);
+      std::memcpy(out.data(), piece.bytes.data() + skipped, count);
+      offset += count;
+      out = out.subspan(count);
+    }
+    return {};
+  }
+
+ private:
+  // Whether it is worth a large read. A look at another place does not end the way forward.
+  bool is_near(uint64_t offset, uint64_t bytes) const {
+    if (offset > size() || bytes > size() - offset || bytes >= kScanBytes) return false;
+    for (const uint64_t from : {reached_, looked_at_}) {
+      if (offset < from || offset - from > kScanBytes) continue;
+      reached_ = looked_at_ = offset + bytes;
+      return ++hops_ > kHops;
+    }
+    if (offset > looked_at_) hops_ = 0;
+    looked_at_ = offset + bytes;
+    return false;
+  }
+
+  LaterRead& piece_of(uint64_t number) const {
+    if (!here_ || here_->number != number) {
+      const bool goes_on = here_ && here_->number + 1 == number;
+      here_ = next_ && next_->number == number ? std::move(next_) : ask(number);
+      next_.reset();
+      if (goes_on && (number + 1) * kScanBytes < size()) next_ = ask(number + 1);
+    }
+    return here_->wait();
+  }
+
+  std::shared_ptr<Piece> ask(uint64_t number) const {
+    auto piece = std::make_shared<Piece>();  // shared: with the read that is under way
+    piece->number = number;
+    const uint64_t begin = number * kScanBytes;
+    std::vector<LaterRead> one(1);
+    one[0].piece = {.path = path_,
+                    .offset = begin,
+                    .bytes = std::min(kScanBytes, size() - begin),
+                    .known = identity_};
+    one[0].done = [piece](LaterRead done) {
+      MutexLock lock(piece->mutex);
+      piece->arrived = std::move(done);
+      piece->changed.notify_all();
+    };
+    storage_of(path_).submit(std::move(one));
+    return piece;
+  }
+
+  const std::string path_;
+  const std::unique_ptr<OpenFile> file_;
+  const FileIdentity identity_;
+  // Of the thread that reads.
+  mutable uint64_t reached_ = 0, looked_at_ = 0;
+  mutable int hops_ = 0;
+  mutable std::shared_ptr<Piece> here_, next_;
+};
+
+}  // namespace
+
+std::unique_ptr<OpenFile> scanned_file(std::string path, std::unique_ptr<OpenFile> file) {
+  return std::make_unique<ScannedFile>(std::move(path), std::move(file));
+}
+
+}  // namespace headrace
