@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: with shuffle="streams" the processes of a run read each byte of the dataset about once
+an epoch between them, and each record exactly once, however many they are."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from servers.object_server import ObjectServer
+
+import headrace as hr
+
+SHARDS, EACH = 64, 8
+PROGRAM = """
+import json, sys
+import headrace as hr
+from headrace import transforms as T
+
+path, rank, world = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+loader = hr.Loader(
+    path, [T.CenterCrop(8)], batch_size=16, threads=1, seed=3,
+    shuffle="streams", shard=(rank, world), last_batch="keep",
+)
+labels = [int(label) for batch in loader for label in batch["label"]]
+loader.close()
+print(json.dumps(labels))
+"""
+
+
+@pytest.fixture(scope="module")
+def shards(pictures: Path) -> dict[str, bytes]:
+    """Shards whose records have their number as the label."""
+    photos = [file.read_bytes() for file in sorted(pictures.rglob("*.png"))]
+    out = {}
+    for shard in range(SHARDS):
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            for number in range(shard * EACH, (shard + 1) * EACH):
+                photo = photos[number % len(photos)]
+                for name, data in (
+                    (f"{number:04}.png", photo),
+                    (f"{number:04}.cls", b"%d" % number),
+                ):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        out[f"/train-{shard:02}.tar"] = file.getvalue()
+    return out
+
+
+# Where the number of streams, 64, is no multiple of the processes, two read those on a border.
+@pytest.mark.parametrize(("world", "most"), [(2, 1.02), (3, 1 + 3 / 64), (4, 1.02)])
+def test_processes_read_each_byte_about_once(
+    world: int,
+    most: float,
+    shards: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
+    with ObjectServer() as server:
+        paths = []
+        for rank in range(world):  # each by names of its own, so that the server knows who asks
+            server.objects.update({f"/{rank}{name}": data for name, data in shards.items()})
+            paths.append(f"{server.url}/{rank}/train-{{00..{SHARDS - 1:02}}}.tar")
+            assert len(hr.open(paths[-1])) == SHARDS * EACH  # the index, which is kept
+        opened = len(server.requests)
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, path, str(rank), str(world)],
+                stdout=subprocess.PIPE,
+                env=dict(os.environ),
+            )
+            for rank, path in enumerate(paths)
+        ]
+        labels = [label for each in ranks for label in json.loads(each.communicate()[0])]
+        asked = server.requests[opened:]
+        total = sum(map(len, shards.values()))
+    assert sorted(labels) == list(range(SHARDS * EACH))
+    # Which bytes went to whom. That a rank begins to read its next epoch, whose bytes are the same,
+    # is not counted; that two ranks read the same is.
+    went = {path: bytearray(len(data)) for path, data in server.objects.items()}
+    for request in asked:
+        if request.path not in went or request.headers["range"] == "bytes=0-4095":
+            continue  # looks of opening: whether the pattern is a file, what version a shard has
+        first, last = map(int, request.headers["range"].removeprefix("bytes=").split("-"))
+        went[request.path][first : last + 1] = b"\1" * (last + 1 - first)
+    sent = sum(sum(each) for each in went.values())
+    assert 0.8 * total <= sent <= most * total
