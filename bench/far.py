@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Training data that lies far away, beside the same on the local disk.
+
+    python bench/far.py PHOTOS --out build/far [--only rates|files|stalls|bytes]
+
+A server in a process of its own (object_store.py) answers after a lognormal latency of 50 ms and
+sends 90 MB/s a connection; both use the same processors, so that what the server takes is missing
+to the client: `--threads 1` on two cores leaves it one. Epochs from the disk (the page cache) and
+from afar alternate in one process. Rates are medians, CPU seconds are the client's.
+
+    rates    photos in tar shards and in a pack, shuffle="blocks" and "streams"
+    files    a small picture a file, each a request of its own, shuffled
+    stalls   the same, while one request of 200 hangs for 5 s: how long batches keep one waiting
+    bytes    2 and 4 processes with a shard each: bytes that the server sent, over the dataset's
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from far_sets import make_files, make_tars, photos_of, repeated, small_photos
+from object_store import ObjectStore
+from process_tree import cpu_seconds, pss_mib
+
+import headrace as hr
+from headrace import transforms as T
+
+LATENCY, RATE = 0.05, 90e6
+STEPS = [T.RandomResizedCrop(224), T.RandomHorizontalFlip()]
+CASES = ("rates", "files", "stalls", "bytes")
+
+
+def client_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def epoch(loader: hr.Loader, pause: float = 0.0) -> dict[str, Any]:
+    """One epoch: records a second, CPU seconds per 1,000 records, the wait for each batch."""
+    waits, records, cpu, began = [], 0, client_cpu(), time.perf_counter()
+    iterator = iter(loader)
+    while True:
+        asked = time.perf_counter()
+        batch = next(iterator, None)
+        if batch is None:
+            break
+        waits.append(time.perf_counter() - asked)
+        records += len(batch.image)
+        del batch
+        if pause:
+            time.sleep(pause)
+    seconds = time.perf_counter() - began
+    return {
+        "rate": records / seconds,
+        "cpu": (client_cpu() - cpu) / records * 1000,
+        "waits": waits,
+        "records": records,
+    }
+
+
+def median(rounds: list[dict[str, Any]], what: str) -> float:
+    return statistics.median(each[what] for each in rounds)
+
+
+def beside_the_disk(
+    name: str, near: str, far: str, store: ObjectStore, given: argparse.Namespace, **options: Any
+) -> dict[str, Any]:
+    """Epochs from both, in turn."""
+    loaders = {
+        place: hr.Loader(path, batch_size=64, threads=given.threads, seed=3, **options)
+        for place, path in (("disk", near), ("far", far))
+    }
+    rounds: dict[str, list[dict[str, Any]]] = {place: [] for place in loaders}
+    servers = []
+    for number in range(given.rounds + 1):  # the first one is start-up
+        for place, loader in loaders.items():
+            before = cpu_seconds(store.process.pid)
+            one = epoch(loader)
+            if number:
+                rounds[place].append(one)
+                if place == "far":
+                    used = cpu_seconds(store.process.pid) - before
+                    servers.append(used / one["records"] * 1000)
+    memory = pss_mib(os.getpid())
+    for loader in loaders.values():
+        loader.close()
+    ratios = [f["rate"] / d["rate"] for d, f in zip(rounds["disk"], rounds["far"], strict=True)]
+    out = {
+        "disk": median(rounds["disk"], "rate"),
+        "far": median(rounds["far"], "rate"),
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+        "disk_cpu": median(rounds["disk"], "cpu"),
+        "far_cpu": median(rounds["far"], "cpu"),
+        "server_cpu": statistics.median(servers),
+        "pss_mib": memory,
+    }
+    print(
+        f"{name:22} disk {out['disk']:6.0f}/s, far {out['far']:6.0f}/s: {out['ratio']:5.1%}"
+        f" ({min(ratios):.1%} to {max(ratios):.1%}); CPU s per 1,000: {out['disk_cpu']:.3f},"
+        f" {out['far_cpu']:.3f}, server {out['server_cpu']:.3f}; PSS {memory:.0f} MiB",
+        flush=True,
+    )
+    return out
+
+
+def rates(given: argparse.Namespace) -> dict[str, Any]:
+    photos = repeated(photos_of(given.photos), given.records)
+    tars = f"tar/{make_tars(given.out / 'tar', photos)}"
+    pack = given.out / "photos.hrpack"
+    if not pack.exists():
+        hr.pack(hr.open(str(given.out / tars)), str(pack))
+    out = {}
+    with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
+        for path in (tars, pack.name):
+            for shuffle in ("blocks", "streams"):
+                name = f"{path.split('/')[0].split('.')[-1]}, {shuffle}"
+                out[name] = beside_the_disk(
+                    name,
+                    str(given.out / path),
+                    f"{store.url}/data/{path}",
+                    store,
+                    given,
+                    transforms=STEPS,
+                    shuffle=shuffle,
+                )
+    return out
+
+
+def small_files(given: argparse.Namespace) -> Path:
+    make_files(given.out / "small", small_photos(given.files))
+    return given.out / "small"
+
+
+def files(given: argparse.Namespace) -> dict[str, Any]:
+    folder = small_files(given)
+    with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
+        os.environ |= store.environment()
+        out = beside_the_disk(
+            "a file each, 64 x 64",
+            str(folder),
+            "s3://data/small",
+            store,
+            given,
+            transforms=[T.CenterCrop(64)],
+            shuffle=True,
+        )
+        counts = store.counts()
+    return {"small": out, "requests": counts["requests"]}
+
+
+def stalls(given: argparse.Namespace) -> dict[str, Any]:
+    """The consumer takes 20 ms a batch, of 64 files: in a third of them one hangs."""
+    small_files(given)
+    out = {}
+    for hang_every in (0, 200):
+        options = {"latency": LATENCY, "rate": RATE, "hang_every": hang_every}
+        with ObjectStore(given.out, **options) as store:
+            os.environ |= store.environment()
+            hr.remote.configure(endpoint=store.url)
+            loader = hr.Loader(
+                "s3://data/small",
+                [T.CenterCrop(64)],
+                batch_size=64,
+                threads=given.threads,
+                shuffle=True,
+                seed=3,
+            )
+            waits: list[float] = []
+            turns: list[float] = []
+            epoch(loader, pause=0.02)  # start-up
+            while len(waits) < given.batches:
+                first, *rest = epoch(loader, pause=0.02)["waits"]
+                waits += rest
+                turns.append(first)
+            loader.close()
+            counts = store.counts()
+        waits.sort()
+        figures = {
+            "batches": len(waits),
+            "requests": counts["requests"],
+            "hung": counts["hung"],
+            "p50_ms": 1e3 * waits[len(waits) // 2],
+            "p99.9_ms": 1e3 * waits[int(0.999 * len(waits))],
+            "longest_ms": 1e3 * waits[-1],
+            "first_of_epochs_ms": 1e3 * statistics.median(turns),
+        }
+        out[f"one of {hang_every} hangs" if hang_every else "none hangs"] = figures
+        print(f"hang_every={hang_every}: {json.dumps(figures)}", flush=True)
+    return out
+
+
+def shard(path: str, rank: int, world: int) -> None:
+    """In a process of its own."""
+    loader = hr.Loader(
+        path,
+        STEPS,
+        batch_size=64,
+        threads=1,
+        seed=3,
+        shuffle="streams",
+        shard=(rank, world),
+        last_batch="keep",
+    )
+    print(sum(len(batch.image) for batch in loader))
+    loader.close()
+
+
+def bytes_sent(given: argparse.Namespace) -> dict[str, Any]:
+    photos = repeated(photos_of(given.photos), given.records)
+    tars = f"tar/{make_tars(given.out / 'tar', photos)}"
+    size = sum(file.stat().st_size for file in (given.out / "tar").glob("*.tar"))
+    out = {}
+    for world in (2, 3, 4):
+        with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
+            path = f"{store.url}/data/{tars}"
+            hr.open(path)  # the index, which is made once and kept
+            before = store.counts()["bytes"]
+            command = [sys.executable, __file__, str(given.photos), "--path", path]
+            ranks = [
+                subprocess.Popen(
+                    [*command, "--rank", f"{rank}/{world}"], stdout=subprocess.PIPE, text=True
+                )
+                for rank in range(world)
+            ]
+            records = sum(int(each.communicate()[0]) for each in ranks)
+            sent = store.counts()["bytes"] - before
+        assert records == given.records, (records, given.records)
+        out[str(world)] = sent / size
+        print(f"streams, {world} processes: {sent / size:.3f} of the dataset's bytes", flush=True)
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("photos", type=Path, help="a folder of JPEGs")
+    parser.add_argument("--out", type=Path, default=Path("build/far"))
+    parser.add_argument("--only", choices=CASES, action="append")
+    parser.add_argument("--records", type=int, default=6000, help="photos, repeated to so many")
+    parser.add_argument("--files", type=int, default=12000, help="small pictures, a file each")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batches", type=int, default=2000, help="of stalls")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--path", help=argparse.SUPPRESS)
+    parser.add_argument("--rank", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.rank:
+        rank, world = map(int, given.rank.split("/"))
+        return shard(given.path, rank, world)
+    given.out.mkdir(parents=True, exist_ok=True)
+    os.environ["HEADRACE_CACHE"] = str(given.out.resolve() / "cache")
+    cases = {"rates": rates, "files": files, "stalls": stalls, "bytes": bytes_sent}
+    figures = {name: cases[name](given) for name in given.only or CASES}
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

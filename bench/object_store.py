@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A folder as a bucket that lies far away: `with ObjectStore(folder, latency=0.05) as store`.
+
+    python bench/object_store.py FOLDER [--latency 0.05] [--rate 90e6] [--hang-every 200]
+
+A process of its own answers ranges and listings as S3 does, each after a lognormal latency, each
+connection at a bounded rate, every Nth request after seconds of nothing. Bodies go from the page
+cache to the socket (sendfile), so that it takes little of the processors that its clients use.
+Signatures are not looked at. "/-/counts" has what it sent until now.
+"""
+
+from __future__ import annotations
+
+import argparse
+import email.utils
+import hashlib
+import heapq
+import json
+import math
+import os
+import random
+import select
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from xml.sax.saxutils import escape
+
+SLICE = 512 << 10  # bytes that are sent at once, when the rate has the last of them
+BUCKET = "data"  # any other is the same folder
+COUNTS = "/-/counts"
+
+
+class Connection:
+    def __init__(self, accepted: socket.socket) -> None:
+        self.socket = accepted
+        self.asked = b""
+        self.head = b""  # what is left of it
+        self.file = -1
+        self.place = self.left = 0
+        self.allowed = 0  # of `left`: what the rate has room for now
+        self.given = 0  # bytes whose time was set
+        self.begun = 0.0
+        self.answering = self.blocked = False
+        self.ends = False
+
+
+class Server:
+    """One loop: what is due later lies in a heap."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.folder = options.folder.resolve()
+        self.files: dict[str, tuple[int, int, str, str]] = {}  # descriptor, bytes, tag, time
+        self.random = random.Random(1)
+        self.due: list[tuple[float, int, Connection]] = []
+        self.order = 0
+        self.counts = {"requests": 0, "bytes": 0, "hung": 0}
+        self.listener = socket.create_server(("127.0.0.1", options.port), backlog=1024)
+        self.listener.setblocking(False)
+        self.epoll = select.epoll()
+        self.epoll.register(self.listener, select.EPOLLIN)
+        self.epoll.register(0, select.EPOLLIN | select.EPOLLHUP)  # its end ends the server
+        self.connections: dict[int, Connection] = {}
+        self.known_keys: list[str] = []  # once it is listed
+
+    def run(self) -> None:
+        print(self.listener.getsockname()[1], flush=True)
+        while True:
+            wait = max(0.0, self.due[0][0] - time.monotonic()) if self.due else -1
+            for descriptor, event in self.epoll.poll(-1 if wait < 0 else wait):
+                if descriptor == 0:
+                    return
+                if descriptor == self.listener.fileno():
+                    self.accept()
+                elif connection := self.connections.get(descriptor):
+                    try:
+                        self.act(connection, event)
+                    except OSError:
+                        self.drop(connection)
+            now = time.monotonic()
+            while self.due and self.due[0][0] <= now:
+                connection = heapq.heappop(self.due)[2]
+                if connection.socket.fileno() < 0:
+                    continue
+                try:
+                    self.advance(connection)
+                except OSError:
+                    self.drop(connection)
+
+    def accept(self) -> None:
+        while True:
+            try:
+                accepted, _ = self.listener.accept()
+            except BlockingIOError:
+                return
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections[accepted.fileno()] = Connection(accepted)
+            self.epoll.register(accepted, select.EPOLLIN)
+
+    def drop(self, connection: Connection) -> None:
+        if connection.socket.fileno() >= 0:
+            self.connections.pop(connection.socket.fileno(), None)
+            connection.socket.close()
+
+    def at(self, moment: float, connection: Connection) -> None:
+        self.order += 1
+        heapq.heappush(self.due, (moment, self.order, connection))
+
+    def act(self, connection: Connection, event: int) -> None:
+        if event & select.EPOLLOUT:
+            connection.blocked = False
+            self.epoll.modify(connection.socket, select.EPOLLIN)
+            self.send(connection)
+            return
+        data = connection.socket.recv(65536)
+        if not data:
+            return self.drop(connection)
+        connection.asked += data
+        if not connection.answering:
+            self.take_request(connection)
+
+    def take_request(self, connection: Connection) -> None:
+        head, found, rest = connection.asked.partition(b"\r\n\r\n")
+        if not found:
+            return
+        connection.asked = rest
+        connection.answering, connection.given = True, 0
+        lines = head.decode("latin-1").split("\r\n")
+        method, target, _ = lines[0].split(" ", 2)
+        headers = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        connection.ends = headers.get("connection", "").lower() == "close"
+        if headers.get("expect"):
+            connection.ends = True
+        now = time.monotonic()
+        if target == COUNTS:
+            body = json.dumps(self.counts).encode()
+            self.answer(connection, 200, {"Content-Length": str(len(body))}, body)
+            connection.begun = now
+            return self.slice_at(connection)
+        self.counts["requests"] += 1
+        delay = 0.0
+        if self.options.latency:
+            mu, sigma = math.log(self.options.latency), self.options.sigma
+            delay = self.random.lognormvariate(mu, sigma)
+        if self.options.hang_every and self.counts["requests"] % self.options.hang_every == 0:
+            self.counts["hung"] += 1
+            delay = self.options.hang_seconds
+        self.prepare(connection, method, target, headers)
+        connection.begun = now + delay
+        self.slice_at(connection)
+
+    def answer(
+        self, connection: Connection, status: int, headers: dict[str, str], body: bytes = b""
+    ) -> None:
+        lines = [f"HTTP/1.1 {status} Answer", *(f"{n}: {v}" for n, v in headers.items()), "", ""]
+        connection.head = "\r\n".join(lines).encode("latin-1") + body
+        connection.left = connection.allowed = 0
+
+    def prepare(
+        self, connection: Connection, method: str, target: str, headers: dict[str, str]
+    ) -> None:
+        path, _, query = target.partition("?")
+        parts = urllib.parse.unquote(path).lstrip("/").split("/", 1)
+        key = parts[1] if len(parts) > 1 else ""
+        asked = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        if not key:
+            body = b"" if method == "HEAD" else self.listing(asked)
+            found = {"Content-Type": "application/xml", "Content-Length": str(len(body))}
+            return self.answer(connection, 200, found, body)
+        known = self.file(key)
+        if not known:
+            body = b"<Error><Code>NoSuchKey</Code><Message>none</Message></Error>"
+            body = b"" if method == "HEAD" else body
+            return self.answer(connection, 404, {"Content-Length": str(len(body))}, body)
+        file, size, tag, changed = known
+        found = {"ETag": tag, "Last-Modified": changed, "Accept-Ranges": "bytes"}
+        found["Content-Type"] = "application/octet-stream"
+        first, last, status = 0, size - 1, 200
+        if span := headers.get("range", "").removeprefix("bytes="):
+            begin, _, end = span.partition("-")
+            first = int(begin) if begin else max(0, size - int(end))
+            last = min(int(end), size - 1) if begin and end else size - 1
+            if first >= size:
+                wrong = {"Content-Range": f"bytes */{size}", "Content-Length": "0"}
+                return self.answer(connection, 416, wrong)
+            status = 206
+            found["Content-Range"] = f"bytes {first}-{last}/{size}"
+        found["Content-Length"] = str(last - first + 1)
+        self.answer(connection, status, found)
+        if method == "GET":
+            connection.file, connection.place, connection.left = file, first, last - first + 1
+
+    def file(self, key: str) -> tuple[int, int, str, str] | None:
+        known = self.files.get(key)
+        if known:
+            return known
+        path = (self.folder / key).resolve()
+        if self.folder not in path.parents or not path.is_file():
+            return None
+        file = os.open(path, os.O_RDONLY)
+        status = os.fstat(file)
+        stamp = f"{key}:{status.st_size}:{status.st_mtime_ns}"
+        tag = f'"{hashlib.md5(stamp.encode()).hexdigest()}"'
+        changed = email.utils.formatdate(status.st_mtime, usegmt=True)
+        self.files[key] = file, status.st_size, tag, changed
+        return self.files[key]
+
+    def advance(self, connection: Connection) -> None:
+        """The rate has room for another slice, the first one after the latency."""
+        connection.allowed += min(SLICE, connection.left - connection.allowed)
+        if connection.allowed < connection.left:
+            self.slice_at(connection)
+        self.send(connection)
+
+    def slice_at(self, connection: Connection) -> None:
+        """When the last byte of the next slice is due."""
+        step = min(SLICE, connection.left - connection.allowed)
+        connection.given += step
+        rate = self.options.rate or math.inf
+        self.at(connection.begun + connection.given / rate, connection)
+
+    def send(self, connection: Connection) -> None:
+        if connection.blocked:
+            return
+        try:
+            while connection.head:
+                sent = connection.socket.send(
+                    connection.head, socket.MSG_MORE if connection.left else 0
+                )
+                connection.head = connection.head[sent:]
+            while connection.allowed:
+                sent = os.sendfile(
+                    connection.socket.fileno(),
+                    connection.file,
+                    connection.place,
+                    connection.allowed,
+                )
+                self.counts["bytes"] += sent
+                connection.place += sent
+                connection.allowed -= sent
+                connection.left -= sent
+        except BlockingIOError:
+            connection.blocked = True
+            self.epoll.modify(connection.socket, select.EPOLLIN | select.EPOLLOUT)
+            return
+        if connection.left:
+            return
+        if connection.ends:
+            return self.drop(connection)
+        connection.answering = False
+        if connection.asked:
+            self.take_request(connection)
+
+    def listing(self, asked: dict[str, str]) -> bytes:
+        prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
+        after = asked.get("continuation-token") or asked.get("start-after", "")
+        entries: dict[str, Path | None] = {}
+        for path in self.keys():
+            if path.startswith(prefix):
+                rest = path[len(prefix) :]
+                folder = delimiter and delimiter in rest
+                name = prefix + rest.split(delimiter)[0] + delimiter if folder else path
+                entries[name] = None if folder else self.folder / path
+        names = sorted(name for name in entries if name > after)
+        page, more = names[:1000], len(names) > 1000
+        out = [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">',
+            f"<Name>{BUCKET}</Name><Prefix>{escape(prefix)}</Prefix>",
+            f"<KeyCount>{len(page)}</KeyCount><MaxKeys>1000</MaxKeys>",
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>",
+        ]
+        if more:
+            out.append(f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>")
+        quoted = asked.get("encoding-type") == "url"
+        if quoted:
+            out.append("<EncodingType>url</EncodingType>")
+        for name in page:
+            shown = urllib.parse.quote(name, safe="/") if quoted else escape(name)
+            if entries[name] is None:
+                out.append(f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>")
+                continue
+            _, size, tag, _ = self.file(name) or (0, 0, "", "")
+            out.append(
+                f"<Contents><Key>{shown}</Key><LastModified>2026-11-27T10:00:00.000Z</LastModified>"
+                f"<ETag>{escape(tag)}</ETag><Size>{size}</Size><StorageClass>STANDARD</StorageClass>"
+                "</Contents>"
+            )
+        return "".join([*out, "</ListBucketResult>"]).encode()
+
+    def keys(self) -> list[str]:
+        if not self.known_keys:
+            found = (path for path in self.folder.rglob("*") if path.is_file())
+            self.known_keys = sorted(str(path.relative_to(self.folder)) for path in found)
+        return self.known_keys
+
+
+class ObjectStore:
+    """The server in a process of its own, for the time of a `with` block."""
+
+    def __init__(self, folder: Path, **options: float) -> None:
+        self.command = [sys.executable, __file__, str(folder)]
+        for name, value in options.items():
+            self.command += [f"--{name.replace('_', '-')}", str(value)]
+
+    def __enter__(self) -> ObjectStore:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, text=True)
+        assert self.process.stdout
+        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+    def counts(self) -> dict[str, int]:
+        """Requests, bytes of bodies, and requests that hung, until now."""
+        with urllib.request.urlopen(self.url + COUNTS) as answer:
+            counts: dict[str, int] = json.load(answer)
+            return counts
+
+    def environment(self) -> dict[str, str]:
+        """What clients of S3 are told."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS", help="the median")
+    parser.add_argument("--sigma", type=float, default=0.3, help="of the lognormal latency")
+    parser.add_argument("--rate", type=float, default=0.0, help="bytes a second a connection")
+    parser.add_argument("--hang-every", type=int, default=0, metavar="N", help="requests")
+    parser.add_argument("--hang-seconds", type=float, default=5.0)
+    Server(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    main()
