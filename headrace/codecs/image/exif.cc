@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/image/exif.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -50,10 +49,6 @@ int orientation_tag(std::span<const uint8_t> tiff) {
     return value >= 1 && value <= 8 ? int(value) : 1;
   }
   return 0;
-}
-
-int orientation_of_tiff(std::span<const uint8_t> tiff) {
-  return std::max(1, orientation_tag(tiff));
 }
 
 int orientation_of_exif_chunk(std::span<const uint8_t> chunk) {

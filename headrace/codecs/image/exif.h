@@ -8,9 +8,8 @@
 
 namespace headrace {
 
-// The value of IFD0's tag 0x0112 in a TIFF structure (EXIF 2.3, 4.6.4), 1 where absent or not 1..8.
-int orientation_of_tiff(std::span<const uint8_t> tiff);
-// The same, but 0 where the tag is absent: XMP may have it then.
+// The value of IFD0's tag 0x0112 in a TIFF structure (EXIF 2.3, 4.6.4): 0 where absent, since XMP
+// may have it then, and 1 where not 1..8.
 int orientation_tag(std::span<const uint8_t> tiff);
 // The same, of a chunk that may begin with the identifier of JPEG's APP1 segment, once or twice, as
 // some writers have it.

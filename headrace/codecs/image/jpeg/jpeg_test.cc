@@ -177,18 +177,18 @@ TEST(JpegExif, OrientationIsReadInBothByteOrders) {
 
 TEST(JpegExif, AnyCutOrWrongOffsetMeansUpright) {
   const Bytes good = tiff(false, 3, 6);
-  ASSERT_EQ(orientation_of_tiff(good), 6);
+  ASSERT_EQ(orientation_tag(good), 6);
   const size_t needed = 8 + 2 + 2 * 12;
   for (size_t length = 0; length < needed; ++length) {
     const Bytes cut(good.begin(), good.begin() + length);  // exactly as long: ASan sees any overrun
-    EXPECT_EQ(orientation_of_tiff(cut), 1) << length;
+    EXPECT_EQ(orientation_tag(cut), 0) << length;
   }
   for (size_t at = 0; at < good.size(); ++at) {
     for (const int value : {0, 1, 127, 128, 255}) {
       Bytes bad = good;
       bad[at] = uint8_t(value);
-      const int orientation = orientation_of_tiff(bad);
-      EXPECT_TRUE(orientation >= 1 && orientation <= 8);
+      const int orientation = orientation_tag(bad);
+      EXPECT_TRUE(orientation >= 0 && orientation <= 8);
     }
   }
 }

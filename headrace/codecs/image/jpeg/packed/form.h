@@ -52,9 +52,8 @@ class PackedRows {
   void begin(const PackedPicture& picture);
   // Block row y of component c, valid until the next open(). False where it cannot be a row.
   bool open(int c, int y, PackedRow& row);
-  // Its offset in the picture's bytes, and that of the byte after it.
+  // Its offset in the picture's bytes.
   size_t offset(int c, int y) const { return offsets_[number_of(c, y)]; }
-  size_t end_offset(int c, int y) const { return offsets_[number_of(c, y) + 1]; }
   size_t held_bytes() const { return tail_.capacity() + offsets_.capacity() * sizeof(size_t); }
   void free() { *this = PackedRows(); }
 
