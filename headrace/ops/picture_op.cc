@@ -234,6 +234,17 @@ Param mask_fill_param() {
           .maximum = 255};
 }
 
+Param size_param(std::string_view doc) {
+  return {.name = "size",
+          .type = ParamType::kInts,
+          .doc = doc,
+          .required = true,
+          .minimum = 1,
+          .maximum = 1 << 16,
+          .min_count = 1,
+          .max_count = 2};
+}
+
 Param own_mask_fill_param() {
   return {.name = "mask_fill",
           .type = ParamType::kFloat,

@@ -80,6 +80,8 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
 
 // torchvision's forms of a size: one number for a square, or (height, width).
 Size size_from(const std::vector<int64_t>& size);
+// The parameter `size`, which must be given.
+Param size_param(std::string_view doc = "Pixels: one number for a square, or (height, width).");
 
 // One number for all borders; left/right and top/bottom; or left, top, right, bottom.
 Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding);

@@ -119,14 +119,7 @@ const OpRecord kRandomSizedBBoxSafeCrop{
         "its aspect ratio in the crop. The window is drawn before the picture is decoded, and only "
         "the window is.",
     .page = {.section = "Detection", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc = "Pixels after the resize: one number for a square, or (height, width).",
-                .required = true,
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2},
+    .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "erosion_rate",
                 .type = ParamType::kFloat,
                 .doc = "The share of what the boxes cover together that may be cut off, half of it "

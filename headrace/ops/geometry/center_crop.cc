@@ -51,14 +51,7 @@ const OpRecord kCenterCrop{
         "A picture that is smaller is padded with 0 first, the odd pixel at the right and the "
         "bottom.",
     .page = {.section = "Size and place", .step = "T.CenterCrop((120, 120))"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc = "Pixels: one number for a square, or (height, width).",
-                .required = true,
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2}},
+    .params = {size_param()},
     .oracle = "torchvision v2's CenterCrop, bit for bit",
     .example = {{"size", std::vector<int64_t>{3, 4}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -4,6 +4,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/ops/op.h"
+#include "headrace/ops/picture_op.h"
 
 namespace headrace {
 namespace {
@@ -26,17 +27,6 @@ std::vector<Branch> five_crops(const Arguments& arguments, const std::string& mi
   return crops;
 }
 
-Param crop_size_param() {
-  return {.name = "size",
-          .type = ParamType::kInts,
-          .doc = "Pixels: one number for a square, or (height, width).",
-          .required = true,
-          .minimum = 1,
-          .maximum = 1 << 16,
-          .min_count = 1,
-          .max_count = 2};
-}
-
 Param cropped_field_param() {
   return {.name = "field",
           .type = ParamType::kString,
@@ -52,7 +42,7 @@ const OpRecord kFiveCrop{
         "(C, size[0], size[1]) each, stand in place of the field: a Fork, whose branches later "
         "steps treat alike. A picture that is smaller is refused (HR0502).",
     .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
-    .params = {crop_size_param(), cropped_field_param()},
+    .params = {size_param(), cropped_field_param()},
     .oracle = "torchvision v2's FiveCrop, bit for bit",
     .example = {{"size", int64_t{4}}},
     .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
@@ -67,7 +57,7 @@ const OpRecord kTenCrop{
         "The fields of FiveCrop, and then the same of the mirrored picture, top_left_mirrored to "
         "center_mirrored. A picture that is smaller is refused (HR0502).",
     .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
-    .params = {crop_size_param(),
+    .params = {size_param(),
                {.name = "vertical_flip",
                 .type = ParamType::kBool,
                 .doc = "Mirrored from top to bottom, else from left to right.",

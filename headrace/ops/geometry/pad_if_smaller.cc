@@ -48,14 +48,7 @@ const OpRecord kPadIfSmaller{
         "Before a RandomCrop it is what torchvision's reference for segmentation does; "
         "pad_if_needed of RandomCrop adds borders on both sides.",
     .page = {.unseen = "nothing, where a picture is large enough"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc = "Pixels: one number for a square, or (height, width).",
-                .required = true,
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2},
+    .params = {size_param(),
                {.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "The borders' value: one number, or one a channel, in the range of the "

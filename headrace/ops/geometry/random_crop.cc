@@ -102,14 +102,7 @@ const OpRecord kRandomCrop{
         "All pictures of a record must have one size. Every place is equally probable. A picture "
         "that is smaller than the crop is a data error unless pad_if_needed.",
     .page = {.section = "Size and place", .step = "T.RandomCrop((120, 150))"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc = "Pixels: one number for a square, or (height, width).",
-                .required = true,
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2},
+    .params = {size_param(),
                {.name = "padding",
                 .type = ParamType::kInts,
                 .doc = "Borders that are added before the crop: one number for all; two for "

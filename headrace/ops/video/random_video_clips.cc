@@ -42,14 +42,7 @@ const OpRecord kRandomVideoClips{
     .oracle =
         "torchcodec's clips_at_random_indices: the same places, other draws; the frames of a "
         "sequential decode, converted by swscale's default, bit for bit",
-    .example = {{"num_frames", int64_t{16}},
-                {"num_clips", int64_t{2}},
-                {"fps", 15.0},
-                {"times", true},
-                {"hdr", true},
-                {"sound", int64_t{16000}},
-                {"sound_channels", int64_t{2}},
-                {"no_sound", std::string("silence")}},
+    .example = clip_example({{"num_clips", int64_t{2}}}),
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<RandomVideoClips>("RandomVideoClips", arguments);

@@ -52,14 +52,7 @@ const OpRecord kUniformVideoClips{
                             .minimum = 1,
                             .maximum = 1024}}),
     .oracle = "torchcodec's clips_at_regular_indices, the same frames",
-    .example = {{"num_frames", int64_t{16}},
-                {"num_clips", int64_t{4}},
-                {"fps", 15.0},
-                {"times", true},
-                {"hdr", true},
-                {"sound", int64_t{16000}},
-                {"sound_channels", int64_t{2}},
-                {"no_sound", std::string("silence")}},
+    .example = clip_example({{"num_clips", int64_t{4}}}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<UniformVideoClips>("UniformVideoClips", arguments);
     }};
@@ -76,13 +69,7 @@ const OpRecord kCenterVideoClip{
     .oracle =
         "the slice of the whole video that leaves as many frames before it as behind it, or "
         "one less",
-    .example = {{"num_frames", int64_t{16}},
-                {"fps", 15.0},
-                {"times", true},
-                {"hdr", true},
-                {"sound", int64_t{16000}},
-                {"sound_channels", int64_t{2}},
-                {"no_sound", std::string("silence")}},
+    .example = clip_example({}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterVideoClip>("CenterVideoClip", arguments);
     }};

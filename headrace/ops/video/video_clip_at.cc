@@ -63,14 +63,7 @@ const OpRecord kVideoClipAt{
                             .doc = "The field that has the time: one number, in seconds.",
                             .required = true}}),
     .oracle = "the slice of the whole video about that time",
-    .example = {{"num_frames", int64_t{16}},
-                {"time", std::string("time")},
-                {"fps", 15.0},
-                {"times", true},
-                {"hdr", true},
-                {"sound", int64_t{16000}},
-                {"sound_channels", int64_t{2}},
-                {"no_sound", std::string("silence")}},
+    .example = clip_example({{"time", std::string("time")}}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<VideoClipAt>(arguments);
     }};

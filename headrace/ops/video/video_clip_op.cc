@@ -169,6 +169,17 @@ void VideoClipOp::set_times(const VideoTrack& track, std::span<const uint32_t> f
   times.own(std::move(seconds));
 }
 
+std::map<std::string, ParamValue> clip_example(std::map<std::string, ParamValue> more) {
+  more.insert({{"num_frames", int64_t{16}},
+               {"fps", 15.0},
+               {"times", true},
+               {"hdr", true},
+               {"sound", int64_t{16000}},
+               {"sound_channels", int64_t{2}},
+               {"no_sound", std::string("silence")}});
+  return more;
+}
+
 std::vector<Param> clip_params(std::vector<Param> more) {
   std::vector<Param> out = {{.name = "num_frames",
                              .type = ParamType::kInt,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -77,6 +78,8 @@ class VideoClipOp : public Op {
 // num_frames, stride, fps, policy, layout, times, hdr, sound, sound_channels, no_sound; `more`
 // stands behind the first.
 std::vector<Param> clip_params(std::vector<Param> more);
+// OpRecord::example, with a value for each of them, and `more`.
+std::map<std::string, ParamValue> clip_example(std::map<std::string, ParamValue> more);
 
 // The number of the frame that is shown `seconds` after the first one begins.
 uint32_t frame_played_at(const VideoTrack& track, double seconds);
