@@ -231,6 +231,67 @@ def test_a_grey_image_among_rgb_ones_is_rgb() -> None:
         np.testing.assert_array_equal(source[at]["image"], np.stack([grey] * 3))
 
 
+COLORS = Image.fromarray(np.random.default_rng(5).integers(0, 256, (12, 10, 4), np.uint8), "RGBA")
+CLEAR = COLORS.convert("RGB").quantize(7)
+CLEAR.info["transparency"] = 2
+OF_MODES = {mode: COLORS.convert("RGB").convert(mode) for mode in ("1", "CMYK", "YCbCr", "HSV")}
+OF_MODES |= {"RGBA": COLORS, "LA": COLORS.convert("LA"), "PA": CLEAR.convert("PA"), "P": CLEAR}
+OF_MODES["RGB"] = COLORS.convert("RGB")
+
+
+@pytest.mark.parametrize("mode", OF_MODES)
+def test_an_image_of_pillow_is_what_its_convert_makes_of_it(mode: str) -> None:
+    image = OF_MODES[mode]
+    want = np.asarray(image.convert("RGB"))
+    sources = [[image] * 2, [(image, 1)] * 2, [{"image": image}] * 2, [{"x": image}] * 2]
+    for source in sources[: 3 if mode == "P" else 4]:
+        (read,) = (v for v in hr.open(source)[1].values() if np.ndim(v) > 1)
+        np.testing.assert_array_equal(read, want.transpose(2, 0, 1))
+    for name in ("image", "x"):
+        column = hr.records(**{name: [image] * 2}, kinds={name: "image"})[1][name]
+        np.testing.assert_array_equal(column, want.transpose(2, 0, 1))
+    composed = hr.Compose([T.RandomHorizontalFlip(1.0)])
+    np.testing.assert_array_equal(np.asarray(composed(image)), want[:, ::-1])
+
+
+def test_a_mask_of_a_palette_keeps_its_ids() -> None:
+    ids = np.asarray(CLEAR)
+    for source in (
+        hr.open([{"image": OF_MODES["RGB"], "mask": CLEAR}] * 2),
+        hr.open([(OF_MODES["RGB"], CLEAR)] * 2, names=("image", "mask")),
+        hr.open([{"mask": CLEAR}] * 2, kinds={"mask": "mask"}),
+        hr.records(mask=[CLEAR] * 2),
+    ):
+        np.testing.assert_array_equal(source[1]["mask"], ids[None])
+    flip = hr.Compose([T.RandomHorizontalFlip(1.0)])
+    flipped = flip({"image": OF_MODES["RGB"], "mask": CLEAR})["mask"]
+    np.testing.assert_array_equal(np.asarray(flipped), ids[:, ::-1])
+
+
+def test_whether_a_palette_holds_ids_or_colours_is_asked_where_the_name_does_not_say() -> None:
+    record = {"image": OF_MODES["RGB"], "target": CLEAR}
+    for ask in (
+        lambda **said: hr.open([record] * 2, **said),
+        lambda **said: hr.records(target=[CLEAR] * 2, **said),
+    ):
+        with pytest.raises(hr.ConfigError, match="mode 'P'") as caught:
+            ask()
+        assert caught.value.code == "HR0686" and 'kinds={"target": "mask"}' in caught.value.hint
+        ids = ask(kinds={"target": "mask"})[0]["target"]
+        np.testing.assert_array_equal(ids, np.asarray(CLEAR)[None])
+        colours = ask(kinds={"target": "image"})[0]["target"]
+        np.testing.assert_array_equal(colours, np.asarray(CLEAR.convert("RGB")).transpose(2, 0, 1))
+
+
+def test_columns_of_pillows_images_are_of_one_size() -> None:
+    with pytest.raises(hr.ConfigError, match=r'several sizes.*hr.open\(\[\{"image": image'):
+        hr.records(image=[Image.new("RGB", (8, 6)), Image.new("RGB", (8, 7))])
+    with pytest.raises(hr.ConfigError, match="record 1 is str, and record 0 an image"):
+        hr.records(image=[Image.new("RGB", (8, 6)), "a.png"])
+    with pytest.raises(hr.ConfigError, match="HR0685"):
+        hr.records(image=[Image.new("I", (8, 6))])
+
+
 def test_records_of_another_shape_say_what_to_write() -> None:
     grey, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
     records = [(grey, 0)] * 3 + [(color, 1)] + [(grey, 0)] * 4

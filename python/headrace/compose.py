@@ -72,7 +72,9 @@ class Compose:
                 shape (H, W, C), (C, H, W) or (H, W), a tensor of shape (C, H, W), or an image
                 file's bytes, of which no more is decoded than the transforms use. Of an array of
                 three axes, the one of 1, 3 or 4 is the channels', the first where both are; where
-                neither is, the array is refused.
+                neither is, the array is refused. Pillow's images are those of ``convert("RGB")``
+                (palettes are looked up, alpha is dropped), but of the modes L, I;16 and F; a mask
+                of mode P keeps its class ids.
             seed: the draws are a function of it. None: it is drawn from torch's global generator
                 where torch is imported, else from Python's ``random``, so a DataLoader's workers
                 differ.

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare
+from headrace.errors import ConfigError, declare
 from headrace.plain_array import plain_array
 from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import FILE_FIELDS, MEDIA_KINDS, is_media_path, is_stored_image
+from headrace.sources.pictures import column_of_pillow, is_pillow
 from headrace.sources.source import Source, listed_kinds
 
 NOT_A_COLUMN = declare(
@@ -35,7 +36,8 @@ def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
 
     A column is a list of paths (pathlib's, strings that all end as images, audio or video do, any
     strings named ``image`` or ``mask``), of encoded files as bytes, an array or tensor whose first
-    axis is the record, or a list of strings; strings named ``label`` become classes.
+    axis is the record, a list of Pillow's images of one size, or a list of strings; strings
+    named ``label`` become classes.
     Arrays are not copied, unless their byte order is another machine's. kinds: what columns mean,
     where their names do not say it; see ``Source.with_kinds``. Strings are "text", "label", or
     paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ, and where
@@ -74,6 +76,15 @@ def add_column(
         first, said = values[0], said or ("mask" if name == "mask" else "image")
     if isinstance(first, (bytes, bytearray)):
         _add_bytes(columns, name, values, said or FILE_FIELDS.get(name, "bytes"))
+        return
+    if is_pillow(first) and said in ("", *_core.picture_kinds()):
+        try:
+            images = column_of_pillow(name, values, said)
+        except ConfigError:
+            raise
+        except ValueError as problem:
+            raise NOT_A_COLUMN.error(f"{name}: {problem}") from None
+        columns.add_array(name, images, kind=said or ("mask" if name == "mask" else "image"))
         return
     if not isinstance(first, (str, os.PathLike)):
         array = array_of(name, values)

@@ -20,7 +20,7 @@ from headrace import _core
 from headrace.errors import Error, declare, warn
 from headrace.sources.media_paths import FILE_FIELDS, kind_by_suffix
 from headrace.sources.own_labels import changes_labels, own_labels
-from headrace.sources.pictures import PictureForm, is_over, picture_form
+from headrace.sources.pictures import PictureForm, check_palette, is_over, picture_form
 from headrace.sources.recipe import Recipe, makes_sources
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.values import (
@@ -124,6 +124,7 @@ class ObjectReader:
         for name, kind in self.kinds.items():
             if kind == "picture":
                 seen = [first[name], *(other[name] for other in others if name in other)]
+                check_palette(name, first[name], said.get(name, ""))
                 self.forms[name] = picture_form(
                     name,
                     seen[:1] if name in shapes else seen,

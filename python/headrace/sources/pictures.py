@@ -45,9 +45,18 @@ WHICH_AXIS = declare(
     "that channels come first. Images of Pillow and tv_tensors need no such word.",
 )
 
+IDS_OR_COLORS = declare(
+    "HR0686",
+    "config",
+    "a palette image that may be a mask",
+    "Pillow's images of mode P hold the number of a palette's entry per pixel. In an image the "
+    'palette is looked up, as convert("RGB") does; in a mask the numbers are class ids, and '
+    "remain. Fields named image or mask say which they are; for others kinds= does.",
+)
+
 _DTYPES = ("uint8", "uint16", "float32", "float16")
 _WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
-_KEPT_MODES = ("L", "P", "RGB", *_WIDE_MODES)  # all others become RGB
+_KEPT_MODES = ("L", "RGB", *_WIDE_MODES)  # all others become RGB, but palettes of masks
 CHANNEL_COUNTS = (1, 3, 4)  # of channels, unless an array is declared an image
 _MOST_CHANNELS = 16
 
@@ -111,10 +120,11 @@ class PictureForm:
 
     axis: int | None = None  # of the channels in arrays; None: none was seen, each is for itself
     rgb: bool = False  # grey images of Pillow become RGB, as the others of the field are
+    ids: bool = False  # the numbers of Pillow's palette images remain: a mask's class ids
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:
         """(C, H, W) of a dtype of pictures. Pillow's as ``convert("RGB")`` gives them, but
-        palettes, 16 bits and floats stay.
+        16 bits and floats stay, as does what palette images of a mask hold.
 
         That drops alpha, and nothing else: what no dtype of pictures holds is refused.
         """
@@ -127,7 +137,8 @@ class PictureForm:
         mode = image.mode
         if mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
             raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
-        if mode not in _KEPT_MODES or (self.rgb and mode in ("L", "P")):
+        kept = mode in _KEPT_MODES or (self.ids and mode == "P")
+        if not kept or (self.rgb and mode == "L"):
             image = image.convert("RGB")
         array = plain_array(image)
         if mode in _WIDE_MODES:
@@ -155,9 +166,10 @@ def picture_form(
     shape: (C, H, W) where it is given. ConfigError HR0615 where the axes are ambiguous.
     """
     images = [value for value in seen if is_pillow(value)]
-    rgb = shape[0] == 3 if shape else any(image.mode not in ("L", "P") for image in images)
+    rgb = shape[0] == 3 if shape else any(image.mode != "L" for image in images)
     arrays = [value for value in seen if len(getattr(value, "shape", ())) == 3]
-    form = PictureForm(rgb=rgb and not is_mask and not any(i.mode in _WIDE_MODES for i in images))
+    wide = any(image.mode in _WIDE_MODES for image in images)
+    form = PictureForm(rgb=rgb and not is_mask and not wide, ids=is_mask)
     if not arrays:
         return form
     axes = {0, 2}
@@ -176,6 +188,33 @@ def picture_form(
             f"{last} if last; -1 for what differs between records",
         )
     return dataclasses.replace(form, axis=min(axes or _channel_axes(arrays[0], is_said), default=0))
+
+
+def check_palette(name: str, value: Any, said: str) -> None:
+    """ConfigError HR0686 where a palette image is in a field whose name says nothing."""
+    if not said and name not in ("image", "mask") and is_pillow(value) and value.mode == "P":
+        raise IDS_OR_COLORS.error(
+            f"{name} of record 0 is an image of Pillow of mode 'P'",
+            hint=f'kinds={{"{name}": "mask"}} keeps class ids, kinds={{"{name}": "image"}} looks '
+            "colours up",
+        )
+
+
+def column_of_pillow(name: str, values: Sequence[Any], said: str) -> np.ndarray[Any, Any]:
+    """(N, C, H, W) of Pillow's images, as ``PictureForm`` has each. ValueError, with what to write,
+    where they are not of one size."""
+    check_palette(name, values[0], said)
+    for record, value in enumerate(values):
+        if not is_pillow(value):
+            raise ValueError(f"record {record} is {type(value).__name__}, and record 0 an image")
+    form = picture_form(name, values, None, is_said=bool(said), is_mask=(said or name) == "mask")
+    arrays = [form.pixels(value) for value in values]
+    if any(array.shape != arrays[0].shape or array.dtype != arrays[0].dtype for array in arrays):
+        raise ValueError(
+            "images of several sizes or modes are no column: "
+            f'hr.open([{{"{name}": image, ...}}, ...]), a list of dictionaries'
+        )
+    return np.stack(arrays)
 
 
 def pillow_of(planes: np.ndarray[Any, Any]) -> Any:
