@@ -113,9 +113,13 @@ def moved_by_torchvision(step: Any, before: Any, after: Any, rows: Any) -> Any:
             return resized(functional.crop(rows, *place), *after.shape[1:])
         case "CenterCrop":  # of a small picture: as F.center_crop pads and cuts pictures
             high, wide = max(0, after.shape[1] - height), max(0, after.shape[2] - width)
+            if after.shape[1] >= height and after.shape[2] >= width and high % 2 == wide % 2 == 0:
+                return functional.center_crop(rows, list(after.shape[1:]))
             if high or wide:
                 borders = [wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2]
                 rows = functional.pad(rows, borders)
+                if after.shape[1] >= height and after.shape[2] >= width:
+                    return rows
             return functional.center_crop(rows, list(after.shape[1:]))
     assert step.name == "RandomCrop"
     left, top, right, bottom = step.arguments.get("padding", (0, 0, 0, 0))

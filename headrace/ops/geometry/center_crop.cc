@@ -31,7 +31,11 @@ class CenterCrop final : public PictureOp {
       if (wide > 0 || high > 0) {
         geometry.pad({wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2}, kBlack);
       }
-      return geometry.crop(window);
+      // torchvision's boxes are shifted and clamped once: to centre and size and back another time
+      // would change their last bits.
+      const bool only_pads =
+          (wide > 0 || high > 0) && size.width <= size_.width && size.height <= size_.height;
+      return only_pads ? geometry : geometry.crop(window);
     });
   }
 
