@@ -21,6 +21,7 @@ from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.originals import value_crossing
 from headrace.migrate.pipeline import Parts
 from headrace.migrate.report import CHANGED, Report
+from headrace.migrate.spread import spread
 from headrace.printable import in_a_line
 from headrace.sources import subset
 
@@ -54,8 +55,7 @@ def compare(
     if dataset.keeps_state:
         report.add(f"state of {dataset.name}", CHANGED, _STATE)
         return
-    count = min(_RECORDS, len(dataset.source))
-    picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
+    picks = spread(len(dataset.source), _RECORDS)
     said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
     theirs: list[float] = []
     originals = _originals(dataset, picks, parts, report, theirs)

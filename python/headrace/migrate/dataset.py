@@ -28,6 +28,7 @@ from headrace.migrate.modules import is_users
 from headrace.migrate.nesting import Node, node_of
 from headrace.migrate.originals import Fetch, NotLikeTheFirst, described, value_crossing
 from headrace.migrate.seeding import seeded
+from headrace.migrate.spread import spread
 from headrace.sources import Source, records, subset
 from headrace.sources.column_list import ColumnList
 from headrace.sources.columns import array_of
@@ -298,7 +299,7 @@ def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
     with seeded(0, generators_in(dataset)):
         node = node_of(dataset[int(numbers[0])])
     fetch = Fetch(dataset, node, steady=True)
-    places = np.unique(np.linspace(0, len(numbers) - 1, _PROBES).astype(np.int64))
+    places = spread(len(numbers), _PROBES)
     probes = [_record(fetch, numbers, i) for i in places]
     returns = {n: declared(n, [p[n] for p in probes], told.lists) for n in probes[0]}
     deferring = Fetch(dataset, node, returns, steady=True, defers=True)

@@ -23,6 +23,7 @@ from headrace.migrate.look.marks import Op
 from headrace.migrate.look.pictures import opened
 from headrace.migrate.nesting import Node
 from headrace.migrate.originals import Keyword, pixels_of
+from headrace.migrate.spread import spread
 from headrace.sources import Source
 from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import is_media_path
@@ -231,8 +232,7 @@ def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
     """NoFormat where Headrace decodes a file otherwise than the dataset does."""
     from headrace.migrate.check import decoded
 
-    count = len(dataset.source)
-    picks = np.unique(np.linspace(0, count - 1, min(_DECODED, count)).astype(np.int64))
+    picks = spread(len(dataset.source), _DECODED)
     try:
         ours = decoded(dataset, picks)
     except Error as refused:

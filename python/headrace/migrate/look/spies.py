@@ -18,14 +18,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from headrace.migrate.look.columns import plain_value
 from headrace.migrate.look.marks import Attempt, Left
 from headrace.migrate.look.names import Names
 from headrace.migrate.look.pictures import alike, opened
 from headrace.migrate.look.recorders import Stand, clone
 from headrace.migrate.look.stand_ins import put
+from headrace.migrate.spread import spread
 from headrace.printable import in_a_line
 
 _RECORDS = 24
@@ -46,8 +45,7 @@ def prove(
 ) -> tuple[str, int]:
     """Why the table is wrong, if it is, and how many pictures were compared. leaves: a record's
     values in the order of the columns."""
-    count = len(dataset)
-    picks = np.unique(np.linspace(0, count - 1, min(_RECORDS, count)).astype(np.int64)).tolist()
+    picks = spread(len(dataset), _RECORDS)
     run = _Run(dataset, table, leaves, homes)
     try:
         for done, number in enumerate(picks):
