@@ -2,6 +2,7 @@
 // Making the row index of a dataset.
 #include "bindings/bindings.h"
 #include "headrace/sources/row_index/build_row_index.h"
+#include "headrace/sources/subset.h"
 
 namespace headrace::python {
 namespace {
@@ -27,6 +28,12 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
   return out;
 }
 
+SourceHandle indexed(const SourceHandle& source) {
+  SourcePtr out;
+  with_viewed(source.source, [&](const SourcePtr& viewed) { return out = viewed; });
+  return SourceHandle{std::move(out)};
+}
+
 void join(const std::vector<std::string>& parts, const nb::str& file) {
   const std::string path = bytes_from_str(file);
   ReleasedGil no_gil;
@@ -42,6 +49,8 @@ void bind_row_index(nb::module_& module) {
                      "collections.abc.Callable[[int, int], object] | None, part: int = 0, parts: "
                      "int = 1) -> dict[str, typing.Any]"),
              "Empty `file`: the dataset's own in the cache. threads 0: the allowed cores.");
+  module.def("indexed_source", &indexed, nb::arg("source"),
+             "The source that an index of this one is of: of a subset, what it is a part of.");
   module.def("join_row_indexes", &join, nb::arg("parts"), nb::arg("file"),
              nb::sig("def join_row_indexes(parts: collections.abc.Sequence[str], file: str) -> "
                      "None"),

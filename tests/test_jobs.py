@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +231,74 @@ def test_indexes_by_parts_are_the_index_of_the_whole(tmp_path: Path) -> None:
         hr.index(source, part=(0, PARTS))
 
 
+def test_parts_of_a_subsets_index_are_those_of_its_source(tmp_path: Path) -> None:
+    """As the index of the whole is; of combinations they are the combination's."""
+    photos = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
+    some = hr.subset(hr.subset(photos, [5, 2, 3]), [2, 0])
+    sources = {
+        "subset": some,
+        "concat": hr.concat(photos, some),
+        "mix": hr.mix(photos, photos, weights=[1, 2]),
+        "of a mix": hr.subset(hr.mix(photos, photos), [0, 3]),
+        "join": hr.join(photos, photos, rename={"image": "other"}),
+    }
+    for name, source in sources.items():
+        out = tmp_path / name
+        once = hr.index(source, out.with_suffix(".rows"), threads=1)
+        for part in range(PARTS):
+            hr.index(source, out, part=(part, PARTS), threads=1)
+        manifest = hr.jobs.merge(out, verify=True)
+        assert (manifest["records"], manifest["indexed"]) == (once["records"], once["indexed"])
+        assert (out / "index.rows").read_bytes() == out.with_suffix(".rows").read_bytes()
+        with hr.Loader(source, batch_size=1, ragged="list", index=out / "index.rows") as loader:
+            assert sum(1 for _ in loader) == len(source)
+    assert not hr.index(photos, tmp_path / "all", part=(0, 2))["kept"]
+    assert hr.index(some, tmp_path / "all", part=(0, 2))["kept"]
+
+
+def test_a_part_that_was_converted_is_hashed_once(
+    source: hr.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.jobs import folder
+    from headrace.write import conversion
+
+    hashed: list[Path] = []
+    find = folder.sha256
+    for module in (folder, conversion):
+        monkeypatch.setattr(module, "sha256", lambda path: hashed.append(path) or find(path))
+    report = hr.convert(source, tmp_path / "out", "tar", part=(0, PARTS))
+    assert len(hashed) == 1
+    whole = (tmp_path / "out" / report["files"][0]["file"]).read_bytes()
+    assert report["files"][0]["sha256"] == hashlib.sha256(whole).hexdigest()
+
+
+def test_progress_of_a_part_ends_at_its_records(
+    source: hr.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packs give the first parts what does not come out even, conversions the last ones."""
+    pytest.importorskip("typer")
+    from headrace.cli import output
+    from headrace.cli.part import records_of
+
+    shown: list[int] = []
+
+    class Shown:
+        def __init__(self, _: str, total: int, **__: Any) -> None:
+            shown.append(total)
+
+        def __enter__(self) -> Any:
+            return lambda done: None
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(output, "progress", Shown)
+    for part in range(PARTS):
+        _command(("pack", source.path, "-o", tmp_path / "packed", "--part", f"{part}/{PARTS}"))
+    manifest = hr.jobs.merge(tmp_path / "packed")
+    assert shown == [file["records"] for file in manifest["files"]] == [3, 2, 2]
+    assert [records_of(f"{part}/{PARTS}", 7) for part in range(PARTS)] == [2, 2, 3]
+
+
 def test_one_process_at_a_time_makes_a_part(source: hr.Source, tmp_path: Path) -> None:
     from headrace.jobs.folder import locked
 
@@ -241,13 +311,18 @@ def test_one_process_at_a_time_makes_a_part(source: hr.Source, tmp_path: Path) -
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    return _command(arguments), capsys.readouterr().out
+
+
+def _command(arguments: Iterable[object]) -> int:
+    """Its exit code."""
     pytest.importorskip("typer")
     pytest.importorskip("rich")
     from headrace.cli.app import app
 
     with pytest.raises(SystemExit) as ended:
         app([str(argument) for argument in arguments])
-    return int(ended.value.code or 0), capsys.readouterr().out
+    return int(ended.value.code or 0)
 
 
 def test_the_command_line_runs_a_job(

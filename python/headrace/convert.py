@@ -163,7 +163,7 @@ def _convert_part(
     def make(folder: Path) -> dict[str, Any]:
         target = str(folder / name)
         report = _converted(src, target, to, 1, threads, verify, False, progress, records)
-        kept = {name: report[name] for name in ("records", "unusable", "unusable_count")}
+        kept = {name: report[name] for name in ("records", "unusable", "unusable_count", "files")}
         return {"first": records.start, **kept}
 
     entry = write_part(dest, part, plan_of("convert", [src.engine], to=to), names, make)

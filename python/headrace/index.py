@@ -65,6 +65,7 @@ def _index_part(
     if not out:
         raise arguments.BAD_VALUE.error("part= needs a folder", hint="out=DEST (-o DEST)")
     part = part_from(given)
+    engine = _core.indexed_source(engine)  # of a subset all that it is a part of
     part.of(len(engine))
     name = part.name + ".rows"
 

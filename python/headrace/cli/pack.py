@@ -54,7 +54,7 @@ def run(
 
     total = sum(len(source) for source in opened)
     if part:
-        total = records_of(part, total)
+        total = records_of(part, total, longer_first=True)
     with output.resumable(), output.progress("packing", total, quiet=json) as done:
         summary = headrace.pack(
             opened,

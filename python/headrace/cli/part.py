@@ -19,11 +19,11 @@ PartOption = Annotated[
 ]
 
 
-def records_of(part: str, records: int) -> int:
-    """How many records the part has, for the progress bar."""
+def records_of(part: str, records: int, longer_first: bool = False) -> int:
+    """How many records the part has, for the progress bar. longer_first: as packs divide them."""
     from headrace.jobs.part import part_from
 
-    return len(part_from(part).of(records))
+    return len(part_from(part).of(records, longer_first))
 
 
 def print_part(report: dict[str, Any]) -> None:

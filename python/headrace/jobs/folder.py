@@ -42,7 +42,8 @@ OTHER_JOB = declare(
 STATE, UNFINISHED, JOB = ".job", "unfinished", "job.json"
 _NOTE = "entry.json"  # in the part's folder, once its files are whole
 
-# Makes the part's files in a folder; returns its entry without them.
+# Makes the part's files in a folder; returns its entry without them, or with "files" of which it
+# knows the "sha256" already.
 Make = Callable[[Path], dict[str, Any]]
 
 
@@ -164,8 +165,13 @@ class JobFolder:
             for name in (_NOTE, *names):
                 (work / name).unlink(missing_ok=True)
         report = make(work)
+        known = {file["file"]: file.get("sha256") for file in report.pop("files", [])}
         files = [
-            {"file": name, "bytes": (work / name).stat().st_size, "sha256": sha256(work / name)}
+            {
+                "file": name,
+                "bytes": (work / name).stat().st_size,
+                "sha256": known.get(name) or sha256(work / name),
+            }
             for name in names
         ]
         entry = {
