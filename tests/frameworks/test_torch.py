@@ -70,6 +70,28 @@ def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Pat
         assert [each[3] for each in step] == pytest.approx([weight] * len(step), rel=1e-4)
 
 
+def test_ranks_of_a_mesh_get_the_batches_of_their_data_parallel_group(tmp_path: Path) -> None:
+    """Those of one tensor-parallel group get the same; the groups together each record once."""
+    command = [*TORCHRUN[:-1], "4", str(HERE / "rank_mesh.py"), str(tmp_path)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(4)]
+    assert [(each["dp"], each["tp"]) for each in ranks] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    whole = hr.Loader(
+        hr.records(number=np.arange(25)), global_batch_size=5, shuffle=True, seed=3, shard=False
+    )
+    wanted = [batch.number.tolist() for batch in whole]
+    for each in ranks:
+        first, end = (0, 2) if each["dp"] == 0 else (2, 5)
+        slices = [[numbers[first:end], (end - first) * 2 / 5] for numbers in wanted]
+        assert each["mesh"] == each["group"] == slices
+        assert "2 dimensions" in each["refused"] and 'mesh["dp"]' in each["refused"]
+        assert each["flat"] == each["alone"]
+    for number, numbers in enumerate(wanted):  # all four ranks are what shard="auto" sees
+        parts = [each["alone"][number][0] for each in ranks]
+        assert [id for part in parts for id in part] == numbers
+
+
 def test_ranks_with_several_devices_each_read_each_record_once_and_resume(tmp_path: Path) -> None:
     check_all([*TORCHRUN, str(HERE / "rank_devices.py")], tmp_path)
 
