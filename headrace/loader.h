@@ -73,7 +73,7 @@ struct LoaderOptions {
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
   std::string quarantine = {};  // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
-  bool uneven = false;  // whether the ranks need not divide the global batch (Loader::weight)
+  Uneven uneven = Uneven::kNo;  // where the ranks do not divide the global batch (Loader::weight)
   int rank = 0, world_size = 1;
   // shared: Python's object and the loader use the same sampler. Null: all records once, in
   // order or by the keyed permutation.

@@ -76,6 +76,106 @@ def test_padding_counts_for_nothing_in_the_weights() -> None:
     assert weights == pytest.approx([part.valid.sum() * 4 / 7 for part in last])
 
 
+@pytest.mark.parametrize("world", [3, 4, 7])
+@pytest.mark.parametrize("kept", [False, True], ids=["streamed", "resident"])
+def test_ranks_are_padded_to_one_size_and_what_is_valid_is_the_batch(
+    world: int, kept: bool, last_batch: str
+) -> None:
+    given: dict[str, Any] = {
+        "last_batch": last_batch,
+        "uneven": "pad",
+        "fields": ("value", "number", "valid"),
+        "resident": kept,
+    }
+    runs = [loader(**given, shard=(rank, world)) for rank in range(world)]
+    whole = loader(last_batch=last_batch)
+    for _ in range(2):  # epochs
+        for together, *parts in zip(whole, *runs, strict=True):
+            rows = len(together.number)
+            assert [len(part.number) for part in parts] == [-(-rows // world)] * world
+            valid = [part.number[part.valid].tolist() for part in parts]
+            assert list(itertools.chain.from_iterable(valid)) == together.number.tolist()
+            assert [len(numbers) for numbers in valid] == [
+                rows * (rank + 1) // world - rows * rank // world for rank in range(world)
+            ]
+            for part in parts:  # what is not valid is a record, too
+                np.testing.assert_array_equal(part.value, VALUES[part.number])
+            means = [part.weight * part.value[part.valid].mean() for part in parts]
+            assert np.mean(means) == pytest.approx(together.value.mean(), rel=1e-5)
+            sums = sum(float((part.value * part.valid).sum()) for part in parts)
+            assert sums / rows == pytest.approx(together.value.mean(), rel=1e-5)
+    assert all(run.state_dict() == whole.state_dict() for run in runs)
+
+
+def test_a_state_goes_on_where_ranks_are_padded_and_where_they_are_not(last_batch: str) -> None:
+    whole = whole_epochs(last_batch, 1)[0]
+    saved: dict[str, int] | None = None
+    for number, (rank, world, uneven) in enumerate([(1, 3, "pad"), (0, 2, True), (3, 4, "pad")]):
+        run = loader(
+            last_batch=last_batch, uneven=uneven, shard=(rank, world), fields=("number", "valid")
+        )
+        if saved:
+            run.load_state_dict(saved)
+        batch = next(iter(run))
+        assert batch.number[batch.valid].tolist() == slice_of(whole[number], rank, world)
+        saved = run.state_dict()
+    run.set_shard(6, 7)
+    batch = next(iter(run))
+    assert len(batch.number) == 2 and batch.valid.tolist() == [True, True]
+    assert run.batch(0, 0).valid.tolist() == [True, True]
+    run.set_shard(0, 7)
+    assert run.batch(0, 0).valid.tolist() == [True, False]
+
+
+def test_a_bad_record_among_the_padding_counts_where_it_is_valid_alone() -> None:
+    bad = [b"no picture"] * 10
+
+    def run(rank: int, world: int) -> hr.Loader:
+        return hr.Loader(
+            hr.records(image=[*bad, *_photos(20)], kinds={"image": "image"}),
+            global_batch_size=10,
+            uneven="pad",
+            fields=("image", "valid"),
+            on_error="substitute",
+            shard=(rank, world),
+            ragged="list",
+        )
+
+    counts = []
+    for rank in range(4):
+        one = run(rank, 4)
+        for _ in one:
+            pass
+        counts.append(len(one.quarantine))
+        assert one.stats()["bad_records"] == counts[-1]
+    assert counts == [2, 3, 2, 3]  # of the first batch: each record once
+
+
+def test_padding_needs_somebody_who_says_so() -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0710[^\0]*valid"):
+        loader(last_batch="drop", uneven="pad", shard=(0, 3))
+    with pytest.raises(hr.ConfigError, match=r"uneven must be True or False or 'pad'"):
+        loader(last_batch="drop", uneven="yes")
+    with pytest.raises(hr.ConfigError, match="HR0723"):
+        hr.Loader(
+            hr.records(image=np.zeros((30, 3, 8, 8), np.uint8), label=np.arange(30)),
+            [hr.transforms.MixUp(num_classes=30, uint8=True)],
+            global_batch_size=10,
+            uneven="pad",
+            fields=("image", "label", "valid"),
+            shard=(0, 3),
+        )
+
+
+def _photos(count: int) -> list[bytes]:
+    import io
+
+    image = pytest.importorskip("PIL.Image")
+    out = io.BytesIO()
+    image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(out, "PNG")
+    return [out.getvalue()] * count
+
+
 def test_an_iterator_goes_on_in_another_world(last_batch: str) -> None:
     whole = whole_epochs(last_batch)
     run = loader(last_batch=last_batch, shuffle="streams")

@@ -223,7 +223,7 @@ void HostSet::fill_field(const ResidentField& field, const Piece& piece, uint8_t
   } else if (field.origin == OutputOrigin::kValid) {
     const int64_t begin = piece.open->range.begin + piece.first;
     for (int64_t row = 0; row < piece.rows; ++row) {
-      to[row] = begin + row < options_.layout.positions();
+      to[row] = begin + row < piece.open->range.valid_end;
     }
   } else if (field.edited >= 0) {
     edit(field, piece, to);

@@ -16,8 +16,9 @@ std::vector<BatchRange> positions_of(const BatchLayout& layout, int64_t first, i
   std::vector<BatchRange> out;
   for (int64_t batch = first; batch < first + batches; ++batch) {
     const BatchRange range = layout.range(batch);
-    if (!out.empty() && out.back().end == range.begin) {
-      out.back().end = range.end;
+    const bool goes_on = !out.empty() && out.back().end == range.begin;
+    if (goes_on && out.back().valid_end == range.begin) {
+      out.back() = {out.back().begin, range.end, range.valid_end};
     } else {
       out.push_back(range);
     }

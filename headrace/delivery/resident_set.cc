@@ -238,7 +238,7 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
     } else {
       uint8_t* valid = stage;
       for (const BatchRange& range : rows_.positions) {
-        for (int64_t p = range.begin; p < range.end; ++p) *valid++ = p < rows_.epoch_size;
+        for (int64_t p = range.begin; p < range.end; ++p) *valid++ = p < range.valid_end;
       }
     }
     stream_->copy(to, stage, count * table.row_bytes());

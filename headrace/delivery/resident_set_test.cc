@@ -125,7 +125,7 @@ TEST(ResidentSet, SaysWhichRecordsTheyAreAndWhichAreValid) {
                    bytes_field(values, 1),
                    {.name = "valid", .origin = OutputOrigin::kValid, .dtype = DType::kBool}},
                   10, {.batch_rows = 4});
-  const Batch batch = set.take(*sampler, 5, 2, 2, {8, 12});
+  const Batch batch = set.take(*sampler, 5, 2, 2, {8, 12, 10});
   const Bytes ids = read(*device, batch.fields[0]);
   for (int64_t row = 0; row < 4; ++row) {
     int64_t id;

@@ -87,7 +87,7 @@ void BadRecords::add(BadRecord record) {
 }
 
 void BadRecords::account(RowFailures& failures, const Source& source, int64_t epoch,
-                         int64_t position, int64_t seen) {
+                         const BatchRange& rows, int64_t seen) {
   if (failures.empty()) return;
   failures.sort([](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
   for (RowFailure& failure : failures) add_place(failure.error, source, failure.record);
@@ -95,8 +95,10 @@ void BadRecords::account(RowFailures& failures, const Source& source, int64_t ep
     if (failure.fatal) throw Exception(std::move(failure.error));
   }
   for (RowFailure& failure : failures) {
-    add({epoch, position + failure.row, failure.record, source.key(failure.record),
-         std::move(failure.error), std::move(failure.action)});
+    const int64_t position = rows.begin + failure.row;
+    if (position >= rows.valid_end) continue;
+    add({epoch, position, failure.record, source.key(failure.record), std::move(failure.error),
+         std::move(failure.action)});
   }
   check(seen);
 }

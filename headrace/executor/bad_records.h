@@ -16,6 +16,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 #include "headrace/executor/quarantine_file.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -55,9 +56,10 @@ class BadRecords {
   // A new epoch, or a resumed one in which `bad` were found before.
   void begin_epoch(int64_t bad) EXCLUDES_LOCK(mutex_);
   void add(BadRecord record) EXCLUDES_LOCK(mutex_);
-  // Adds those of a batch whose row 0 is at `position`, and checks. Throws the first fatal one's
-  // error, and then adds none: a batch that is tried again is not counted twice.
-  void account(RowFailures& failures, const Source& source, int64_t epoch, int64_t position,
+  // Adds those of a batch's rows, and checks. Padding counts for nothing: its records are counted
+  // where they are valid. Throws the first fatal one's error, and then adds none: a batch that is
+  // tried again is not counted twice.
+  void account(RowFailures& failures, const Source& source, int64_t epoch, const BatchRange& rows,
                int64_t seen) EXCLUDES_LOCK(mutex_);
   // Throws Exception HR0731 when the budget is exceeded; `seen` records of the epoch so far.
   void check(int64_t seen) const EXCLUDES_LOCK(mutex_);

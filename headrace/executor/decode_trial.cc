@@ -78,7 +78,7 @@ DeviceDecoding::Counts try_decoding(const RowTask& task) {
   Renderer renderer;
   for (int64_t first = 0; first < records && (first == 0 || now() < until); first += kAtOnce) {
     const BatchRange range{first, std::min(first + kAtOnce, records)};
-    BatchBuilder rows(plan, *task.source, 0, 0, range, records, memory,
+    BatchBuilder rows(plan, *task.source, 0, 0, range, memory,
                       {.left = task.left, .finished = memory, .decoding = log});
     for (int64_t i = range.begin; i < range.end; ++i) {
       RecordData data;

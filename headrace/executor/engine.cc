@@ -152,7 +152,7 @@ Batch Engine::hand_over(OpenBatch& open) {
   const int64_t seen =
       layout.records_before(open.builder.index() + 1) * layout.rank_batch() / layout.global_batch();
   bad_records_.account(open.ledger.failures(), *task.source, open.builder.epoch(),
-                       open.builder.range().begin, seen);
+                       open.builder.range(), seen);
   if (open.ledger.assembly_error()) std::rethrow_exception(open.ledger.assembly_error());
   Batch batch = open.builder.finish(shares_.assembled);
   batches_.leave(open, batch);
@@ -187,7 +187,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
   static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
   const RowTask& task = options_.task;
   const BatchRange range = task.layout.range(batch);
-  BatchBuilder builder(*task.plan, *task.source, epoch, batch, range, task.layout.positions(),
+  BatchBuilder builder(*task.plan, *task.source, epoch, batch, range,
                        [](size_t, size_t bytes) { return make_values(bytes); }, {});
   const RecordWorker worker = worker_until(goes_on);
   Renderer renderer;
@@ -228,10 +228,10 @@ std::string why_not_lent(const RowTask& task) {
 RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& memory) {
   static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
   const RowTask& task = options_.task;
-  const int64_t begin = task.layout.range(wanted.batch).begin + wanted.first;
-  const BatchRange range{begin, begin + wanted.count};
-  BatchBuilder builder(*task.plan, *task.source, wanted.epoch, wanted.batch, range,
-                       task.layout.positions(), memory, {});
+  const BatchRange all = task.layout.range(wanted.batch);
+  const int64_t begin = all.begin + wanted.first;
+  const BatchRange range{begin, begin + wanted.count, all.valid_end};
+  BatchBuilder builder(*task.plan, *task.source, wanted.epoch, wanted.batch, range, memory, {});
   const RecordWorker worker = worker_until(goes_on);
   Renderer renderer;
   worker.prepare(renderer);

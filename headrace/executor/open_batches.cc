@@ -215,10 +215,9 @@ bool OpenBatches::open_next() {
   auto memory = [this](size_t output, size_t bytes) {
     return task_.plan->outputs()[output].as_list ? values_.take(bytes) : rings_.take(output, bytes);
   };
-  open_.push_back(std::make_unique<OpenBatch>(
-      OpenBatch{.builder = BatchBuilder(*task_.plan, *task_.source, epoch_, next_open_, range,
-                                        task_.layout.positions(), std::move(memory), on_device_,
-                                        std::move(foreseen_->rows))}));
+  open_.push_back(std::make_unique<OpenBatch>(OpenBatch{
+      .builder = BatchBuilder(*task_.plan, *task_.source, epoch_, next_open_, range,
+                              std::move(memory), on_device_, std::move(foreseen_->rows))}));
   BatchLedger& ledger = open_.back()->ledger;
   ledger.first_sequence_ = next_sequence_;
   ledger.lent_from_ = static_cast<int>(range.size());

@@ -41,7 +41,7 @@ class Workplace {
             .count = static_cast<int>(range.size())};
   }
   BatchBuilder builder(int64_t batch) const {
-    return BatchBuilder(*task_.plan, *task_.source, 2, batch, task_.layout.range(batch), kRecords,
+    return BatchBuilder(*task_.plan, *task_.source, 2, batch, task_.layout.range(batch),
                         [](size_t, size_t bytes) { return make_pages(bytes); }, {});
   }
   void start_stream() { reads_.start(order_.reads_from(2, 0, false)); }

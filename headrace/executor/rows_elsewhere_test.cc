@@ -27,7 +27,7 @@ class Elsewhere {
   bool fill(int64_t batch, int first, int count, const BatchBuilder::Memory& memory) {
     const RowTask& task = here_.task;
     const BatchRange range = task.layout.range(batch);
-    BatchBuilder builder(*task.plan, *task.source, kEpoch, batch, range, kRecords, memory, {});
+    BatchBuilder builder(*task.plan, *task.source, kEpoch, batch, range, memory, {});
     Renderer renderer;
     here_.worker.prepare(renderer);
     const RowsReport report = here_.worker.fill(

@@ -87,6 +87,13 @@ class Loader::Impl {
                         static_cast<uint64_t>(options().last_batch)),
                   sampler_->streams()) {
     simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
+    const bool says_valid = std::ranges::find(plan_->outputs(), OutputOrigin::kValid,
+                                              &Output::origin) != plan_->outputs().end();
+    if (options().uneven == Uneven::kPad && !says_valid) {
+      raise(kBadLoaderOption,
+            "uneven=\"pad\" repeats records, and without the field valid nobody knows which",
+            "fields=[..., \"valid\"]");
+    }
   }
 
   // An order may be asked for in Python, which takes a while and may fail: here, and on no thread
@@ -214,6 +221,7 @@ class Loader::Impl {
     std::string no_view;
     if (!sampler_->in_order()) no_view = "the order is " + sampler_->description();
     if (options().last_batch == LastBatch::kPad) no_view = "last_batch=\"pad\" repeats records";
+    if (options().uneven == Uneven::kPad) no_view = "uneven=\"pad\" repeats records";
     return {.use = options().resident,
             .source = source,
             .pipeline = pipeline,

@@ -68,13 +68,15 @@ std::vector<LoaderOption> batch_options() {
            .fallback = std::string("keep")},
           kBatches, [](auto& o) -> auto& { return o.last_batch; },
           {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
-      {{.name = "uneven",
-        .type = ParamType::kBool,
-        .doc = "Allow ranks that do not divide the global batch: their batches differ by one "
-               "record, and batch.weight scales the loss. See docs/elastic.md.",
-        .fallback = false},
-       kBatches,
-       into([](auto& o) -> auto& { return o.uneven; })},
+      one_of<Uneven>(
+          {.name = "uneven",
+           .type = ParamType::kString,
+           .doc = "Allow ranks that do not divide the global batch: their batches differ by one "
+                  "record, and batch.weight scales the loss. \"pad\": those that are shorter get "
+                  "a row more, whose valid is false. See docs/elastic.md.",
+           .fallback = std::string("off")},
+          kBatches, [](auto& o) -> auto& { return o.uneven; },
+          {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
       {{.name = "fields",
         .type = ParamType::kStrings,
         .doc = "Names and order of what is delivered; beside the source's fields also id, key and "

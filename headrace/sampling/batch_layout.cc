@@ -15,7 +15,8 @@ const ErrorCode kIndivisible{
     "Every rank takes an equal slice of each global batch, so that the order of records does not "
     "depend on the number of ranks. Choose a global batch size that is a multiple of it, or, where "
     "the number of ranks changes, uneven=True: slices then differ by one record, and batch.weight "
-    "scales the loss. Each rank has a record of every batch in any case."};
+    "scales the loss; uneven=\"pad\" adds a row that is not valid to those that are shorter. Each "
+    "rank has a record of every batch in any case."};
 
 const ErrorCode kEmptyRank{
     "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
@@ -33,20 +34,22 @@ const ErrorCode kCutGroup{
 }  // namespace
 
 BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size,
-                         LastBatch last, int64_t group, bool uneven)
+                         LastBatch last, int64_t group, Uneven uneven)
     : positions_(positions),
       global_batch_(global_batch),
       group_(group),
       rank_(rank),
       world_size_(world_size),
-      last_(last) {
+      last_(last),
+      uneven_(uneven) {
   const bool divides = global_batch % world_size == 0;
-  if (uneven ? global_batch < world_size : !divides) {
+  const bool may_differ = uneven != Uneven::kNo;
+  if (may_differ ? global_batch < world_size : !divides) {
     raise(kIndivisible,
           "global_batch_size " + std::to_string(global_batch) + " over " +
               std::to_string(world_size) + " ranks",
-          uneven ? "a larger global_batch_size"
-                 : "a multiple of the ranks, or uneven=True with batch.weight");
+          may_differ ? "a larger global_batch_size"
+                     : "a multiple of the ranks, or uneven=True with batch.weight");
   }
   if (rank_batch() % group != 0 || (!divides && group > 1)) {
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
@@ -111,21 +114,31 @@ BatchRange BatchLayout::range(int64_t batch) const {
   const auto cut = [&](int64_t rank) {
     return first + std::min(count, groups * rank / world_size_ * group_);
   };
-  return {cut(rank_), cut(rank_ + 1)};
+  const int64_t begin = cut(rank_), end = cut(rank_ + 1);
+  const int64_t rows =
+      uneven_ == Uneven::kPad ? (count + world_size_ - 1) / world_size_ : end - begin;
+  return {begin, begin + rows, std::clamp(positions_, begin, end)};
+}
+
+int64_t BatchLayout::records_in(int64_t batch) const {
+  if (sizes_) return sizes_->records[size_t(batch)];
+  return std::min(global_batch_, positions_ - batch * global_batch_);
 }
 
 double BatchLayout::weight(int64_t batch) const {
   const BatchRange mine = range(batch);
-  const int64_t first = batch * global_batch_;
-  const int64_t count =
-      sizes_ ? sizes_->records[size_t(batch)] : std::min(global_batch_, positions_ - first);
-  const int64_t records = std::max<int64_t>(std::min(mine.end, first + count) - mine.begin, 0);
-  return static_cast<double>(records) * world_size_ / static_cast<double>(count);
+  return static_cast<double>(mine.valid_end - mine.begin) * world_size_ /
+         static_cast<double>(records_in(batch));
 }
 
 int64_t BatchLayout::records_before(int64_t batch) const {
   if (sizes_) return batch == 0 ? 0 : sizes_->ends[size_t(batch - 1)];
   return std::min(batch * global_batch_, positions_);
+}
+
+int64_t BatchLayout::full_rows() const {
+  if (uneven_ == Uneven::kPad) return rank_batch();
+  return global_batch_ * (rank_ + 1) / world_size_ - global_batch_ * rank_ / world_size_;
 }
 
 int64_t BatchLayout::rows_before(int64_t batch) const {

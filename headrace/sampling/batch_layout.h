@@ -23,19 +23,26 @@ enum class LastBatch : uint8_t {
   kPad,   // filled up with the epoch's first records, `valid` false
 };
 
+// What becomes of ranks that do not divide the global batch.
+enum class Uneven : uint8_t {
+  kNo,   // they are refused
+  kYes,  // their slices differ by one row
+  kPad,  // slices that are shorter get the row after their last one, `valid` false
+};
+
 struct BatchRange {
-  int64_t begin = 0, end = 0;  // positions; those at or beyond the epoch's size are padding
+  int64_t begin = 0, end = 0;  // positions, which may go beyond the epoch's size
+  int64_t valid_end = end;     // those from here on are padding, and count for nothing
   int64_t size() const { return end - begin; }
 };
 
 class BatchLayout {
  public:
-  // uneven: slices of a batch may differ by one row. Throws HR0720 when the ranks do not divide the
-  // global batch and are not uneven, or are more than its records; HR0721 when the kept last batch
-  // has fewer groups than there are ranks (a rank would have none), HR0723 when a rank's batch is
-  // no multiple of the group.
+  // Throws HR0720 when the ranks do not divide the global batch and must, or are more than its
+  // records; HR0721 when the kept last batch has fewer groups than there are ranks (a rank would
+  // have none), HR0723 when a rank's batch is no multiple of the group.
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last,
-              int64_t group = 1, bool uneven = false);
+              int64_t group = 1, Uneven uneven = Uneven::kNo);
 
   // Batches of these sizes. Throws HR0721 where one has fewer records than there are ranks, HR0723
   // where there are groups. REQUIRES: sizes are there, and positive.
@@ -59,12 +66,13 @@ class BatchLayout {
   struct Sizes {
     std::vector<int64_t> records, ends, row_ends;  // by batch: of it, up to its end, of this rank
   };
-  int64_t full_rows() const { return rows_of(rank_ + 1) - rows_of(rank_); }  // of a full batch
-  int64_t rows_of(int64_t ranks) const { return global_batch_ * ranks / world_size_; }
+  int64_t full_rows() const;                // of a full batch
+  int64_t records_in(int64_t batch) const;  // of all ranks, padding left out
   int64_t groups_in(int64_t positions) const { return (positions + group_ - 1) / group_; }
   int64_t positions_, global_batch_, group_;
   int rank_, world_size_;
   LastBatch last_;
+  Uneven uneven_ = Uneven::kNo;
   std::shared_ptr<const Sizes> sizes_;  // null: all are alike. shared: by copies
 };
 

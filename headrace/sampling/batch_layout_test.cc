@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "headrace/base/error.h"
 
 namespace headrace {
@@ -50,7 +52,7 @@ TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
         double weights = 0;
         for (int rank = 0; rank < world; ++rank) {
           const BatchLayout layout(kPositions, global_batch, rank, world, LastBatch::kDrop, 1,
-                                   true);
+                                   Uneven::kYes);
           const BatchRange range = layout.range(batch);
           EXPECT_EQ(range.begin, at);
           EXPECT_TRUE(range.size() == layout.rank_batch() || range.size() == global_batch / world);
@@ -66,8 +68,43 @@ TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
     }
   }
   EXPECT_THROW(BatchLayout(100, 10, 0, 3, LastBatch::kDrop), Exception);
-  EXPECT_THROW(BatchLayout(100, 10, 0, 11, LastBatch::kDrop, 1, true), Exception);
-  EXPECT_THROW(BatchLayout(100, 12, 0, 5, LastBatch::kDrop, 2, true), Exception);
+  EXPECT_THROW(BatchLayout(100, 10, 0, 11, LastBatch::kDrop, 1, Uneven::kYes), Exception);
+  EXPECT_THROW(BatchLayout(100, 12, 0, 5, LastBatch::kDrop, 2, Uneven::kYes), Exception);
+}
+
+// Every rank has equally many rows; those that are valid are the ones of uneven slices.
+TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
+  for (const int64_t positions : {60, 57, 51}) {
+    for (const int world : {1, 3, 4, 7, 10}) {
+      for (const LastBatch last : {LastBatch::kKeep, LastBatch::kDrop, LastBatch::kPad}) {
+        const int64_t left = positions % 10;
+        if (last == LastBatch::kKeep && left > 0 && left < world) continue;
+        const auto layout = [&](int rank, Uneven uneven) {
+          return BatchLayout(positions, 10, rank, world, last, 1, uneven);
+        };
+        for (int64_t batch = 0; batch < layout(0, Uneven::kPad).batches(); ++batch) {
+          const bool is_short = last == LastBatch::kKeep && positions - batch * 10 < 10;
+          const int64_t rows = ((is_short ? left : 10) + world - 1) / world;
+          double weights = 0;
+          for (int rank = 0; rank < world; ++rank) {
+            const BatchLayout padded = layout(rank, Uneven::kPad);
+            const BatchLayout uneven = layout(rank, Uneven::kYes);
+            const BatchRange range = padded.range(batch), records = uneven.range(batch);
+            EXPECT_EQ(range.size(), rows);
+            EXPECT_EQ(range.begin, records.begin);
+            EXPECT_EQ(range.valid_end, std::max(std::min(records.end, positions), range.begin));
+            EXPECT_EQ(records.valid_end, range.valid_end);
+            EXPECT_EQ(padded.weight(batch), uneven.weight(batch));
+            for (int64_t row = 0; row < rows; ++row) {
+              EXPECT_EQ(padded.position_of_row(padded.rows_before(batch) + row), range.begin + row);
+            }
+            weights += padded.weight(batch);
+          }
+          EXPECT_NEAR(weights, world, 1e-9);
+        }
+      }
+    }
+  }
 }
 
 TEST(BatchLayout, RefusesABatchThatCutsGroups) {

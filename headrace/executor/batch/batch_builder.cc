@@ -8,14 +8,13 @@
 
 namespace headrace {
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
-                           BatchRange range, int64_t epoch_size, const Memory& memory,
-                           const OnDevice& on_device, ForeseenRows foreseen)
+                           BatchRange range, const Memory& memory, const OnDevice& on_device,
+                           ForeseenRows foreseen)
     : epoch_(epoch),
       index_(index),
       rows_{.plan = plan,
             .source = source,
             .range = range,
-            .epoch_size = epoch_size,
             .memory = memory,
             .decoding = on_device.left.decodes_any() ? on_device.decoding : nullptr,
             .fields = std::vector<OutputMemory>(plan.outputs().size())},

@@ -36,8 +36,8 @@ class BatchBuilder {
     std::shared_ptr<DeviceDecoding> decoding = {};  // shared: with the loader
   };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
-               BatchRange range, int64_t epoch_size, const Memory& memory,
-               const OnDevice& on_device, ForeseenRows foreseen = {});
+               BatchRange range, const Memory& memory, const OnDevice& on_device,
+               ForeseenRows foreseen = {});
 
   const BatchRange& range() const { return rows_.range; }
   int64_t rows() const { return rows_.range.size(); }

@@ -49,7 +49,6 @@ struct BatchRows {
   const Plan& plan;
   const Source& source;
   BatchRange range;
-  int64_t epoch_size = 0;  // positions at or beyond it are padding
   Memory memory;
   // Of a device that decodes; else null. shared: with the loader
   std::shared_ptr<DeviceDecoding> decoding = {};

@@ -43,7 +43,7 @@ Result<void> RowWriter::write_value(size_t i, RowSource& source) {
       std::memcpy(to, &source.record->index, 8);
       return {};
     case OutputOrigin::kValid:
-      *to = position < rows_.epoch_size;
+      *to = position < rows_.range.valid_end;
       return {};
     case OutputOrigin::kLengths: {
       const Shape extents = extents_of(rows_.plan, output, *source.record);

@@ -143,6 +143,12 @@ def _resident(value: Any) -> str:
     return value if isinstance(value, str) else "on" if value else "off"
 
 
+def _uneven(value: Any) -> str:
+    if value != "pad" and not isinstance(value, bool):
+        raise BAD_VALUE.error(f"uneven must be True or False or 'pad' (got {value!r})")
+    return value if isinstance(value, str) else "on" if value else "off"
+
+
 def _size(name: str) -> Callable[[Any], int | None]:
     return lambda value: None if value is None else size_in_bytes(name, value)
 
@@ -161,6 +167,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "cache": _size("cache"),
     "disk_cache": _size("disk_cache"),
     "resident": _resident,
+    "uneven": _uneven,
     "seed": _seed,
     "video_timeout_s": lambda value: seconds("video_timeout_s", value),
     "patience": lambda value: 0.0 if seconds("patience", value) == math.inf else float(value),

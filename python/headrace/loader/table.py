@@ -43,6 +43,7 @@ WIDER = {
     "memory_limit": Wider("int | str | None"),
     "cache": Wider("int | str | None"),
     "disk_cache": Wider("int | str | None"),
+    "uneven": Wider("bool | str", False),
     "resident": Wider("bool | str", False),
     "index": Wider("str | PathLike[str] | bool"),
     "error_budget": Wider("int | float | tuple[int, float] | None", None),
