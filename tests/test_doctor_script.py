@@ -642,3 +642,22 @@ def test_a_script_that_counts_its_batches_has_not_failed(tmp_path: Path) -> None
     assert done.report["failed"] is False and done.code in (0, 1)
     assert "gone on past the 5 batches of its epoch" in notes(done)
     assert "AssertionError" in notes(done)
+
+
+def test_a_schedule_that_ends_with_the_epoch_has_not_failed(tmp_path: Path) -> None:
+    done = examine(
+        tmp_path,
+        """
+        loader = DataLoader(Rows(48), batch_size=4)
+        optimizer = torch.optim.SGD(model.parameters(), 1e-6)
+        steps = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-5, total_steps=len(loader))
+        for x, y in loader:
+            train_on(x, y)
+            optimizer.step()
+            steps.step()
+        """,
+    )
+    assert done.report["failed"] is False and done.code in (0, 1)
+    assert "gone on past the 12 batches of its epoch" in notes(done)
+    assert "Tried to step 13 times" in notes(done)
+    assert done.report["rates"]["real"] and done.report["stall_share"] is not None
