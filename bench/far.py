@@ -69,7 +69,7 @@ def epoch(loader: hr.Loader, pause: float = 0.0) -> dict[str, Any]:
 
 
 def median(rounds: list[dict[str, Any]], what: str) -> float:
-    return statistics.median(each[what] for each in rounds)
+    return float(statistics.median(each[what] for each in rounds))
 
 
 def beside_the_disk(
@@ -138,8 +138,9 @@ def rates(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def small_files(given: argparse.Namespace) -> Path:
-    make_files(given.out / "small", small_photos(given.files))
-    return given.out / "small"
+    folder = Path(given.out) / "small"
+    make_files(folder, small_photos(given.files))
+    return folder
 
 
 def files(given: argparse.Namespace) -> dict[str, Any]:
