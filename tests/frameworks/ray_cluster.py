@@ -17,6 +17,7 @@ os.environ.update(
     RAY_prestart_worker_first_driver="0",
     RAY_worker_niceness="0",  # else any other work on the machine starves them
     RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+    RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="0.5",  # report() waits so long
     OMP_NUM_THREADS="1",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import random
 import runpy
@@ -24,7 +25,7 @@ if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster says wh
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
-from ray_cluster import makers, two_nodes
+from ray_cluster import HERE, makers, two_nodes
 
 import headrace as hr
 from headrace import transforms as T
@@ -185,6 +186,70 @@ def test_a_pool_is_data_and_needs_a_cluster(cluster: Any, photos: Path) -> None:
     with pytest.raises(hr.ConfigError, match="store is a percentage"):
         hr.ray.pool(store="all")
     assert not makers()
+
+
+def test_elastic_training_commits_each_record_once_an_epoch(cluster: Any, tmp_path: Path) -> None:
+    """Ray Train on two workers; one is killed, and three go on, which do not divide the batch."""
+    import ray.train
+    import ray_elastic
+    from ray.train.torch import TorchTrainer
+
+    trainer = TorchTrainer(
+        ray_elastic.loop,
+        train_loop_config={"log": str(tmp_path)},
+        scaling_config=ray.train.ScalingConfig(
+            num_workers=(1, 3),
+            resources_per_worker={"CPU": 0, "train": 1},
+            elastic_resize_monitor_interval_s=1,
+        ),
+        run_config=ray.train.RunConfig(
+            storage_path=str(tmp_path / "runs"),
+            failure_config=ray.train.FailureConfig(max_failures=-1),
+        ),
+    )
+    given: dict[str, Any] = {
+        "num_cpus": 0,
+        "node_ip_address": HERE,
+        "object_store_memory": 80 << 20,
+    }
+    ended: list[Any] = []
+    fits = threading.Thread(target=lambda: ended.append(trainer.fit()))
+    nodes = [cluster.add_node(resources={"train": 2}, **given)]
+    try:
+        fits.start()
+        while fits.is_alive() and not (tmp_path / "dead").exists():
+            time.sleep(0.1)
+        nodes.append(cluster.add_node(resources={"train": 1}, **given))  # in the main thread alone
+        fits.join()
+    finally:
+        for node in nodes:
+            cluster.remove_node(node)
+    assert [result.error for result in ended] == [None]
+    begun: list[tuple[float, int, list[int], list[list[Any]]]] = []
+    for path in tmp_path.glob("*.jsonl"):
+        (time_, *place), *steps = map(json.loads, path.read_text().splitlines())
+        begun.append((time_, int(path.name.split("-")[0]), place, steps))
+    runs: list[list[tuple[float, int, list[int], list[list[Any]]]]] = []
+    for each in sorted(begun, key=lambda one: one[0]):
+        if not runs or len(runs[-1]) == runs[-1][0][1]:
+            runs.append([])
+        runs[-1].append(each)
+    assert [run[0][1] for run in runs] in ([2, 3], [2, 2, 3])
+    given = {"global_batch_size": 8, "shuffle": True, "seed": 3, "shard": False}
+    with hr.Loader(hr.records(number=np.arange(44)), last_batch="keep", **given) as alone:
+        wanted = [batch.number.tolist() for _ in range(3) for batch in alone]
+    committed: list[list[int]] = []
+    for run, later in zip(runs, [*runs[1:], None], strict=True):
+        world, place = run[0][1], run[0][2]
+        assert all(one[1:3] == (world, place) for one in run) and len(run) == world
+        assert place[0] * 6 + place[1] == len(committed)  # as Ray's checkpoint says
+        end = later[0][2] if later else [3, 0]
+        for together in zip(*(one[3] for one in run), strict=False):
+            if together[0][:2] >= end:
+                break
+            assert len({(step[0], step[1], step[3]) for step in together}) == 1
+            committed.append([id for step in together for id in step[2]])
+    assert [sorted(ids) for ids in committed] == [sorted(ids) for ids in wanted]
 
 
 def test_ray_data_has_the_rows_of_one_loader(cluster: Any, photos: Path) -> None:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The function that Ray Train runs on a number of workers that changes.
+
+Each worker notes in LOG/WORLD-RANK-PID.jsonl where it begins, and then its steps: epoch, batch, and
+the ids that are valid. The worker of rank 1 is killed once, after STEPS_TO_DEATH steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ray.train
+
+import headrace as hr
+
+RECORDS, GLOBAL, EPOCHS, STEPS_TO_DEATH = 44, 8, 3, 5
+
+
+def loop(config: dict[str, Any]) -> None:
+    loader = hr.Loader(
+        hr.records(number=np.arange(RECORDS)),
+        global_batch_size=GLOBAL,
+        shuffle=True,
+        seed=3,
+        last_batch="pad",
+        uneven="pad",
+        fields=("number", "valid"),
+    )
+    if checkpoint := ray.train.get_checkpoint():
+        with checkpoint.as_directory() as folder:
+            loader.load_state_dict(json.loads(Path(folder, "loader.json").read_text()))
+    context = ray.train.get_context()
+    rank, world = context.get_world_rank(), context.get_world_size()
+    dead, steps = Path(config["log"], "dead"), 0
+    with Path(config["log"], f"{world}-{rank}-{os.getpid()}.jsonl").open("w", buffering=1) as log:
+        log.write(json.dumps([time.time(), *place_of(loader)]) + "\n")
+        while loader.epoch < EPOCHS:
+            for batch in loader:
+                epoch, number = place_of(loader)
+                ids = batch.number[batch.valid].tolist()
+                log.write(json.dumps([epoch, number - 1, ids, len(batch.number)]) + "\n")
+                steps += 1
+                if steps % 2 == 0:
+                    report(loader, rank)
+                if steps == STEPS_TO_DEATH and rank == 1 and not dead.exists():
+                    dead.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def place_of(loader: hr.Loader) -> tuple[int, int]:
+    state = loader.state_dict()
+    return state["epoch"], state["batch"]
+
+
+def report(loader: hr.Loader, rank: int) -> None:
+    """One state for all ranks, with which Ray commits the step."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = None
+        if rank == 0:
+            Path(folder, "loader.json").write_text(json.dumps(loader.state_dict()))
+            saved = ray.train.Checkpoint.from_directory(folder)
+        ray.train.report({"epoch": loader.epoch}, checkpoint=saved)
