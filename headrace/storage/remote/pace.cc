@@ -8,7 +8,7 @@ namespace headrace {
 
 double Backoff::next(double chance, std::optional<double> asked) {
   last_ = std::min(longest_, first_ + chance * std::max(3 * last_ - first_, 0.0));
-  return asked ? *asked : last_;
+  return asked ? std::max(*asked, last_) : last_;
 }
 
 void RequestLimit::throttled(double time) {

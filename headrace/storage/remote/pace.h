@@ -16,7 +16,8 @@ namespace headrace {
 class Backoff {
  public:
   Backoff(double first, double longest) : first_(first), longest_(longest), last_(first) {}
-  // `chance` in [0, 1). What the server asks for (Retry-After) wins.
+  // `chance` in [0, 1). No shorter than what the server asks for (Retry-After), which is no reason
+  // to ask at once.
   double next(double chance, std::optional<double> asked);
 
  private:

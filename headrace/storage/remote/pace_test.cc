@@ -12,7 +12,14 @@ TEST(Pace, PausesGrowAndScatterUpToTheLongest) {
   for (int i = 0; i < 20; ++i) last = slow.next(0.999, {});
   EXPECT_EQ(last, 15);
   EXPECT_EQ(quick.next(0, {}), 0.1);
-  EXPECT_EQ(quick.next(0.5, 7.0), 7.0);  // as the server asks
+  EXPECT_EQ(quick.next(0.5, 70.0), 70.0);  // as the server asks
+}
+
+TEST(Pace, RetryAfterZeroStillPauses) {
+  Backoff backoff(0.1, 15);
+  EXPECT_EQ(backoff.next(0, 0.0), 0.1);
+  EXPECT_GT(backoff.next(0.999, 0.0), 0.29);  // and longer each time
+  EXPECT_GT(backoff.next(0.999, 0.0), 0.8);
 }
 
 TEST(Pace, AThrottledServerGetsHalfAsManyRequestsAndSlowlyMore) {
