@@ -17,6 +17,18 @@ const ErrorCode kBadListing{
     "part of a listing is never taken for all of it: records would be missing in silence. Check "
     "the endpoint (AWS_ENDPOINT_URL)."};
 
+const ErrorCode kNoPath{
+    "HR0227", ErrorKind::kStorage, "key is no path",
+    "A bucket may hold keys such as a//b, a/./b and a/../b, which as paths lead elsewhere, or to "
+    "another key. A folder that holds one is not opened, since its records would be missing in "
+    "silence. Rename or delete the object, or keep it in another folder."};
+
+Error no_path(const std::string& key, size_t others) {
+  std::string what = "\"" + key + "\" has a part that is empty, \".\" or \"..\", or a NUL";
+  if (others > 0) what += "; so have " + std::to_string(others) + " more";
+  return {.code = &kNoPath, .what = std::move(what), .hint = "rename or delete the object"};
+}
+
 Error bad_listing(std::string what) {
   return {.code = &kBadListing, .what = std::move(what), .hint = "check the endpoint"};
 }
@@ -94,14 +106,20 @@ class ListReader {
     }
     if (!is_truncated_) page_.next.clear();
     page_.has_keys = !entries_.empty();
+    std::string wrong;  // the first key that is no path
+    size_t wrongs = 0;
     for (Entry& entry : entries_) {
       const std::string key = is_escaped_ ? unescaped(entry.key, true) : std::move(entry.key);
       if (!key.starts_with(prefix_)) return bad_listing("it lists keys of another prefix");
       std::string name = key.substr(prefix_.size());
+      if (!entry.is_folder && name.empty()) continue;  // the folder's own marker
       if (entry.is_folder && name.ends_with('/')) name.pop_back();
-      if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-          name.find('\0') != std::string::npos) {
+      if (name.empty() || name == "." || name == ".." || name.find('\0') != std::string::npos) {
+        if (wrongs++ == 0) wrong = key;
         continue;
+      }
+      if (name.find('/') != std::string::npos) {
+        return bad_listing("it lists a key of a folder below, \"" + key + "\"");
       }
       uint64_t size = 0;
       const char* const end = entry.size.data() + entry.size.size();
@@ -114,6 +132,7 @@ class ListReader {
                                .size = size,
                                .etag = std::move(entry.etag)});
     }
+    if (wrongs > 0) return no_path(wrong, wrongs - 1);
     return std::move(page_);
   }
 
@@ -129,6 +148,18 @@ class ListReader {
 };
 
 }  // namespace
+
+Result<void> ListedNames::take(ListPage& page) {
+  std::erase_if(page.entries, [&](const RemoteEntry& entry) {
+    return entry.is_folder && !folders_.insert(entry.name).second;
+  });
+  for (const RemoteEntry& entry : page.entries) {
+    if (!entry.is_folder && !files_.insert(entry.name).second) {
+      return bad_listing("it names \"" + entry.name + "\" twice");
+    }
+  }
+  return {};
+}
 
 Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix) {
   return ListReader(body, prefix).read();

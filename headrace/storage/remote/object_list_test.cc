@@ -50,16 +50,47 @@ TEST(ObjectList, EscapedKeysAreTakenForWhatTheyAre) {
   EXPECT_EQ(list_page_of_xml(listing(escaped), "t/")->entries.at(0).name, "a+b%2Bc%0Ad%3F");
 }
 
-TEST(ObjectList, NamesThatLeadElsewhereAreLeftOut) {
-  std::string inside = "<EncodingType>url</EncodingType>";
-  for (const char* key : {"t/", "t/.", "t/..", "t/a%2Fb", "t/a%00b", "t//"}) inside += object(key);
-  const auto page = list_page_of_xml(listing(inside + object("t/...")), "t/");
+TEST(ObjectList, KeysThatAreNoPathsAreErrorsThatNameThem) {
+  const std::string escaped = "<EncodingType>url</EncodingType>";
+  const auto folder = [](const std::string& key) {
+    return "<CommonPrefixes><Prefix>" + key + "</Prefix></CommonPrefixes>";
+  };
+  const std::string keys[] = {object("t/."), object("t/.."), object("t/a%00b"),
+                              folder("t//"), folder("t/./"), folder("t/../")};
+  for (const std::string& key : keys) {
+    const auto page = list_page_of_xml(listing(escaped + object("t/a") + key), "t/");
+    ASSERT_FALSE(page) << key;
+    EXPECT_EQ(page.error().code->id, "HR0227") << key;
+  }
+  EXPECT_NE(error_of(listing(folder("t//") + folder("t/./"))).find("\"t//\""), std::string::npos);
+  EXPECT_NE(error_of(listing(folder("t//") + folder("t/./"))).find("1 more"), std::string::npos);
+  const auto deeper = list_page_of_xml(listing(object("t/a/b")), "t/");  // the delimiter is ignored
+  ASSERT_FALSE(deeper);
+  EXPECT_EQ(deeper.error().code->id, "HR0224");
+  const auto page = list_page_of_xml(listing(object("t/") + object("t/...")), "t/");
   ASSERT_TRUE(page);
   ASSERT_EQ(page->entries.size(), 1U);
   EXPECT_EQ(page->entries[0].name, "...");
   const auto empty = list_page_of_xml(listing(object("t/")), "t/");
   EXPECT_TRUE(empty->entries.empty() && empty->has_keys);
   EXPECT_FALSE(list_page_of_xml(listing(""), "t/")->has_keys);
+}
+
+TEST(ObjectList, AFileThatIsNamedTwiceIsAnErrorAndAFolderIsOne) {
+  const std::string folder = "<CommonPrefixes><Prefix>t/a/</Prefix></CommonPrefixes>";
+  const auto first = list_page_of_xml(listing(object("t/a") + object("t/b") + folder), "t/");
+  ListedNames names;
+  ListPage page = *first;
+  ASSERT_TRUE(names.take(page));
+  EXPECT_EQ(page.entries.size(), 3U);
+  page = *list_page_of_xml(listing(object("t/c") + folder), "t/");
+  ASSERT_TRUE(names.take(page));
+  ASSERT_EQ(page.entries.size(), 1U);
+  page = *list_page_of_xml(listing(object("t/b")), "t/");
+  const Result<void> again = names.take(page);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code->id, "HR0224");
+  EXPECT_NE(again.error().what.find("\"b\" twice"), std::string::npos);
 }
 
 TEST(ObjectList, APartOfAListingIsNeverAllOfIt) {

@@ -10,6 +10,7 @@
 #include "headrace/base/random.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/remote/known_objects.h"
+#include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -30,6 +31,11 @@ PathStatus folder_status(const std::string& path) {
   // Of now: a bucket does not say when it was changed, so a listing is never kept for another run.
   return {.kind = PathKind::kFolder,
           .identity = {.device = 2, .inode = hash_name(path), .modified_ns = now_ns()}};
+}
+
+Error of_folder(const std::string& path, Error error) {
+  error.where.file = path;
+  return error;
 }
 
 }  // namespace
@@ -93,6 +99,8 @@ Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
   Result<ListPage> page = page_of(path, "", kPageEntries);
   if (!page) return std::move(page.error());
   const bool is_there = page->has_keys;
+  ListedNames names;
+  if (Result<void> good = names.take(*page); !good) return of_folder(path, good.error());
   if (is_there && page->next.empty()) {
     known_objects().saw_listing(
         path, std::make_shared<const KnownObjects::Entries>(std::move(page->entries)));
@@ -133,6 +141,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   }
   auto all = std::make_shared<KnownObjects::Entries>();  // shared: kept for the next questions
   std::string next;
+  ListedNames names;
   bool is_there = false;  // an empty folder may have a key of its own
   do {
     Result<ListPage> page = page_of(path, next, kPageEntries);
@@ -142,6 +151,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     }
     next = std::move(page->next);
     is_there |= page->has_keys;
+    if (Result<void> good = names.take(*page); !good) return of_folder(path, good.error());
     const bool goes_on = hand_over(page->entries);
     all->insert(all->end(), std::make_move_iterator(page->entries.begin()),
                 std::make_move_iterator(page->entries.end()));
