@@ -31,9 +31,16 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Whether something and then the suffix is what the text is, without regard to case: ".tar" alone
+// The address of a web server without its query, which may be a signature; other paths as they are.
+inline std::string_view without_query(std::string_view path) {
+  const bool is_web = path.starts_with("http://") || path.starts_with("https://");
+  return is_web ? path.substr(0, path.find_first_of("?#")) : path;
+}
+
+// Whether something and then the suffix is what the path is, without regard to case: ".tar" alone
 // names no archive.
-inline bool has_suffix(std::string_view text, std::string_view suffix) {
+inline bool has_suffix(std::string_view path, std::string_view suffix) {
+  std::string_view text = without_query(path);
   if (text.size() <= suffix.size()) return false;
   text.remove_prefix(text.size() - suffix.size());
   return std::equal(text.begin(), text.end(), suffix.begin(),

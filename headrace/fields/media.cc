@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kLongestSuffix = 8;
 
-std::string suffix_in(std::string_view name) {
+std::string suffix_in(std::string_view path) {
+  const std::string_view name = without_query(path);
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || name.size() - dot > kLongestSuffix) return {};
   return lower_case(name.substr(dot));

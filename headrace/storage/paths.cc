@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/paths.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "headrace/base/random.h"
+#include "headrace/base/text.h"
 #include "headrace/storage/storage.h"
 
 namespace headrace {
@@ -17,6 +21,35 @@ std::pair<std::string_view, std::string_view> divided(std::string_view path) {
   const std::string_view scheme = scheme_of(path);
   const size_t prefix = scheme.empty() ? 0 : scheme.size() + 3;
   return {path.substr(0, prefix), path.substr(prefix)};
+}
+
+// Of S3, Google, Azure (a SAS) and CloudFront.
+constexpr std::string_view kOfSignatures[] = {"awsaccesskeyid",
+                                              "expires",
+                                              "googleaccessid",
+                                              "key-pair-id",
+                                              "policy",
+                                              "se",
+                                              "sig",
+                                              "signature",
+                                              "sip",
+                                              "ske",
+                                              "skoid",
+                                              "sks",
+                                              "skt",
+                                              "sktid",
+                                              "skv",
+                                              "sp",
+                                              "spr",
+                                              "sr",
+                                              "st",
+                                              "token",
+                                              "sv"};
+
+bool is_of_signature(std::string_view name) {
+  const std::string lower = lower_case(name);
+  return lower.starts_with("x-amz-") || lower.starts_with("x-goog-") ||
+         std::ranges::find(kOfSignatures, lower) != std::end(kOfSignatures);
 }
 
 }  // namespace
@@ -34,6 +67,26 @@ std::string normal_path(std::string_view path) {
 bool is_web_path(std::string_view path) {
   const std::string_view scheme = scheme_of(path);
   return scheme == "https" || scheme == "http";
+}
+
+std::string lasting_path(std::string_view path) {
+  if (!is_web_path(path)) return std::string(path);
+  const auto [prefix, whole] = divided(path);
+  const std::string_view rest = whole.substr(0, whole.find_first_of("?#"));
+  const size_t at = rest.substr(0, rest.find('/')).rfind('@');
+  std::string out(prefix);
+  out += at == std::string_view::npos ? rest : rest.substr(at + 1);
+  std::string_view query = whole.substr(rest.size());
+  query = query.substr(0, query.find('#'));
+  std::string lasting;
+  while (!query.empty()) {
+    query.remove_prefix(1);
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(part.size());
+    if (!is_of_signature(part.substr(0, part.find('=')))) (lasting += part) += '&';
+  }
+  if (!lasting.empty()) out += "?" + std::to_string(hash_name(lasting));
+  return out;
 }
 
 std::string absolute_path(std::string_view path) {

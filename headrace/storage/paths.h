@@ -14,6 +14,9 @@ std::string normal_path(std::string_view path);
 std::string absolute_path(std::string_view path);
 // An address of a web server: it may have a query ("?..."), and nothing lists its folders.
 bool is_web_path(std::string_view path);
+// What names the file for good, in caches: of such an address neither user nor signature, which
+// differ each time that it is signed, and whatever else its query has as a hash.
+std::string lasting_path(std::string_view path);
 bool is_relative_path(std::string_view path);
 // The part before the last "/": empty without one.
 std::string parent_path(std::string_view path);

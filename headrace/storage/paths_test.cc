@@ -29,6 +29,18 @@ TEST(Paths, OfFoldersWhoseNamesEndInAColonAreTheFileSystems) {
   EXPECT_EQ(scheme_of("s3://bucket"), "s3");
 }
 
+TEST(Paths, OfSignedAddressesLastWithoutTheirSecrets) {
+  const std::string plain = lasting_path("https://h/a/x.tar");
+  EXPECT_EQ(plain, "https://h/a/x.tar");
+  EXPECT_EQ(lasting_path("https://me:word@h/a/x.tar?sig=secret&se=2026-11-28"), plain);
+  EXPECT_EQ(lasting_path("https://h/a/x.tar?X-Amz-Signature=secret&X-Amz-Date=1#a"), plain);
+  const std::string one = lasting_path("https://h/get?file=a&Signature=secret");
+  EXPECT_NE(one, lasting_path("https://h/get?file=b"));
+  EXPECT_EQ(one, lasting_path("https://h/get?file=a&Signature=other"));
+  EXPECT_EQ(one.find("file=a"), std::string::npos);             // it may be a secret
+  EXPECT_EQ(lasting_path("s3://b/a?sig=x"), "s3://b/a?sig=x");  // a key as any other
+}
+
 TEST(Paths, KeepTheirStorage) {
   EXPECT_EQ(normal_path("memory://a/./b//c/../d"), "memory://a/b/d");
   EXPECT_EQ(absolute_path("memory://a/b"), "memory://a/b");

@@ -21,6 +21,7 @@
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
 #include "headrace/storage/makers_lock.h"
+#include "headrace/storage/paths.h"
 
 // Beside the copy "unpacked-NAME" lies "unpacked-NAME.about" (about_copy.h). NAME is made from the
 // path and the file's identity. Its first and last bytes are compared, too: streams end with a
@@ -97,7 +98,7 @@ class RunningHash {
 
 std::string name_for(const std::string& path, const FileIdentity& identity) {
   ByteWriter out;
-  out.bytes(path);
+  out.bytes(lasting_path(path));
   out.number(identity.device);
   out.number(identity.inode);
   out.number(identity.size);
@@ -139,7 +140,7 @@ std::optional<AboutCopy> about_kept(const Wanted& wanted) {
   Buffer bytes;
   if (!wanted.cache.read(wanted.about(), bytes)) return {};
   std::optional<AboutCopy> about = about_from_bytes(bytes.bytes());
-  if (!about || about->packed_path != wanted.file.path()) return {};
+  if (!about || about->packed_path != lasting_path(wanted.file.path())) return {};
   if (about->packed != wanted.packed || !wanted.cache.trusts(wanted.name)) return {};
   const std::optional<CopyState> now = state_of_copy(wanted.path());
   if (!now || now->bytes != about->copy.bytes) return {};
@@ -322,11 +323,12 @@ class Job {
     std::optional<CopyState> state = state_of_copy(wanted_.path());
     if (state) state->bytes = written_;
     const bool kept =
-        state && cache_.write(wanted_.about(), bytes_from_about({.packed_path = file_.path(),
-                                                                 .packed = wanted_.packed,
-                                                                 .copy = *state,
-                                                                 .hash = hash_.value(),
-                                                                 .damage = damage_}));
+        state &&
+        cache_.write(wanted_.about(), bytes_from_about({.packed_path = lasting_path(file_.path()),
+                                                        .packed = wanted_.packed,
+                                                        .copy = *state,
+                                                        .hash = hash_.value(),
+                                                        .damage = damage_}));
     if (!kept) {
       const int why = errno;
       ::unlink(wanted_.path().c_str());

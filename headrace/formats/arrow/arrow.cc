@@ -30,7 +30,7 @@ bool begins_as_arrow(const std::string& file) {
 }
 
 bool is_arrow(const std::string& path) {
-  return is_dataset(path) || is_dataset_dict(path) ||
+  return (is_folder(path) && (is_dataset(path) || is_dataset_dict(path))) ||
          is_shard_path(path, kSuffixes, begins_as_arrow);
 }
 

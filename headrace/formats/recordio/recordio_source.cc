@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/shards/extent_column.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -69,8 +71,7 @@ std::string RecordIoSource::key(int64_t record) const {
   const std::optional<std::string> key = keys_[file][record - index().records.first_of(file)];
   if (!key) return ExtentSource::key(record);
   if (keys_.size() == 1) return *key;
-  const std::string& path = files().shown(file);
-  return path.substr(path.rfind('/') + 1) + ":" + *key;
+  return std::string(last_name(without_query(files().shown(file)))) + ":" + *key;
 }
 
 Result<void> RecordIoSource::parse(int64_t, std::span<const uint8_t> bytes,

@@ -11,6 +11,7 @@
 #include "headrace/sources/in_order.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/file_times.h"
+#include "headrace/storage/paths.h"
 
 // The kept file, all numbers little-endian (text: u64 length, bytes):
 //   8 bytes    "HRCONTNR"
@@ -163,7 +164,7 @@ void ContainerIndex::add_damage(const File& file, uint64_t offset, const ErrorCo
 std::string container_index_name(std::string_view kind, const FileSet& files) {
   Fingerprint print;
   print.add(kind);
-  for (size_t i = 0; i < files.size(); ++i) print.add(files.path(i));
+  for (size_t i = 0; i < files.size(); ++i) print.add(lasting_path(files.path(i)));
   char name[40];
   std::snprintf(name, sizeof name, "container-%016llx",
                 static_cast<unsigned long long>(print.value()));
@@ -183,7 +184,7 @@ std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_vie
   out.number(uint64_t{files.size()});
   for (size_t i = 0; i < files.size(); ++i) {
     const FileIdentity& file = files.identity(i);
-    write_text(files.path(i), out);
+    write_text(lasting_path(files.path(i)), out);
     out.number(file.device);
     out.number(file.inode);
     out.number(file.size);
@@ -271,7 +272,7 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
   std::vector<int64_t> ends;
   uint64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (read_text(in) != files.path(i)) return {};
+    if (read_text(in) != lasting_path(files.path(i))) return {};
     FileIdentity file;
     file.device = in.number<uint64_t>();
     file.inode = in.number<uint64_t>();

@@ -6,9 +6,11 @@
 #include <new>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -68,8 +70,7 @@ Where ExtentSource::where(int64_t record) const {
 
 std::string ExtentSource::key(int64_t index) const {
   const Extent extent = index_.records[index];
-  const std::string& path = files_->shown(extent.file);
-  return path.substr(path.rfind('/') + 1) + ":" +
+  return std::string(last_name(without_query(files_->shown(extent.file)))) + ":" +
          std::to_string(index - index_.records.first_of(extent.file));
 }
 

@@ -221,6 +221,7 @@ class Comparison {
 std::vector<std::string> index_names(const std::string& path,
                                      const std::vector<std::string_view>& suffixes) {
   std::vector<std::string> names;
+  if (without_query(path).size() < path.size()) return names;  // its query is for this file alone
   size_t longest = 0;
   for (const std::string_view suffix : suffixes) {
     if (has_suffix(path, suffix)) longest = std::max(longest, suffix.size());
