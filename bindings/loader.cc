@@ -11,6 +11,7 @@
 #include "bindings/loader_handle.h"
 #include "bindings/python_files.h"
 #include "bindings/python_step.h"
+#include "bindings/remote.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/fields/kind.h"
 #include "headrace/loader/counters.h"
@@ -80,6 +81,7 @@ bool shutdown(bool patient) {
   const auto stop = [] {
     shutdown_threads();
     close_python_files();
+    close_key_provider();
   };
   return finish_within(patience, stop, check_signals);
 }

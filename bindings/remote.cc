@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // How remote storages are read: options of the process, and who is asked for credentials.
+#include "bindings/remote.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "headrace/base/mutex.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_options.h"
 
 namespace headrace::python {
@@ -19,19 +24,67 @@ namespace {
 // (key, secret, token, seconds since 1970 at which they expire, or 0)
 using Provided = std::optional<std::tuple<std::string, std::string, std::string, double>>;
 
+// Calls of the function, from any thread: before the interpreter ends none begins any more, and
+// those that have begun are waited for, as it aborts the process that one comes back later.
+struct Calls {
+  Mutex mutex;
+  Condition changed;
+  int under_way GUARDED_BY(mutex) = 0;
+  bool closed GUARDED_BY(mutex) = false;
+};
+
+Calls& calls() {
+  static Calls* const all = new Calls;
+  return *all;
+}
+
+Mutex& mutex_of_calls() { return calls().mutex; }
+
+const int calls_over_fork = free_over_fork<mutex_of_calls>();
+
+class Call {
+ public:
+  Call() {
+    MutexLock lock(calls().mutex);
+    if (calls().closed) throw std::runtime_error("Python ends");
+    ++calls().under_way;
+  }
+  ~Call() {
+    MutexLock lock(calls().mutex);
+    if (--calls().under_way == 0) calls().changed.notify_all();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+};
+
+std::optional<ProvidedKeys> keys_from(const nb::object& function) {
+  const auto provided = nb::cast<Provided>(function());
+  if (!provided) return {};
+  const auto& [key, secret, token, expires] = *provided;
+  return ProvidedKeys{.keys = {.key = key, .secret = secret, .token = token}, .expires = expires};
+}
+
 void set_provider(nb::object function) {
   auto* const held = new nb::object(std::move(function));  // for the life of the process
   set_key_provider([held]() -> std::optional<ProvidedKeys> {
-    if (!Py_IsInitialized()) return {};
+    const Call call;
     const EngineGil gil;
-    const auto provided = nb::cast<Provided>((*held)());
-    if (!provided) return {};
-    const auto& [key, secret, token, expires] = *provided;
-    return ProvidedKeys{.keys = {.key = key, .secret = secret, .token = token}, .expires = expires};
+    try {
+      return keys_from(*held);
+    } catch (const nb::python_error& raised) {
+      if (!on_engine_thread()) throw;
+      throw std::runtime_error(raised.what());  // which needs no GIL later
+    }
   });
 }
 
 }  // namespace
+
+void close_key_provider() {
+  MutexLock lock(calls().mutex);
+  calls().closed = true;
+  while (calls().under_way > 0) calls().changed.wait(calls().mutex);
+}
 
 void bind_remote(nb::module_& module) {
   nb::class_<RemoteOptions>(module, "RemoteOptions",

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "headrace/storage/remote/per_process.h"
+
 namespace headrace {
 namespace {
 
@@ -20,6 +22,10 @@ Provider& provider_of_process() {
   static Provider* const one = new Provider;  // outlives whatever reads at exit
   return *one;
 }
+
+Mutex& mutex_of_provider() { return provider_of_process().mutex; }
+
+const int provider_over_fork = free_over_fork<mutex_of_provider>();
 
 std::pair<KeyProvider, uint64_t> provider_now() {
   Provider& one = provider_of_process();
@@ -49,7 +55,7 @@ std::optional<SigningKeys> keys_of_environment() {
 void set_key_provider(KeyProvider provider) {
   Provider& one = provider_of_process();
   MutexLock lock(one.mutex);
-  one.provider = std::move(provider);
+  one.provider.swap(provider);  // the old one ends without the lock
   ++one.number;
 }
 

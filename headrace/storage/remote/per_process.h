@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has one of, and a forked child one of its own: threads do not live on in a child,
-// and a mutex may have been held when it was forked. The parent's is left where it is.
+// What happens to a process's state when it is forked: threads do not live on in a child, and a
+// mutex may have been held at that moment, by a thread that the child has not.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,11 @@
 #include <atomic>
 #include <memory>
 
+#include "headrace/base/mutex.h"
+
 namespace headrace {
+
+// What a process has one of, and a forked child one of its own. The parent's is left where it is.
 
 template <class T>
 T& of_this_process() {
@@ -21,6 +25,15 @@ T& of_this_process() {
   auto made = std::make_unique<T>();
   if (one.compare_exchange_strong(found, made.get())) found = made.release();
   return *found;  // never destroyed: threads may use it at exit
+}
+
+// For what a child takes over: whoever forks holds the mutex for that moment, so no other thread
+// does. REQUIRES: held for moments only, and never while a process is forked.
+template <Mutex& (*mutex_of)()>
+int free_over_fork() {
+  return pthread_atfork([]() HR_ANNOTATION(no_thread_safety_analysis) { mutex_of().lock(); },
+                        []() HR_ANNOTATION(no_thread_safety_analysis) { mutex_of().unlock(); },
+                        []() HR_ANNOTATION(no_thread_safety_analysis) { mutex_of().unlock(); });
 }
 
 }  // namespace headrace

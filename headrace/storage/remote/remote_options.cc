@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
+#include "headrace/storage/remote/per_process.h"
 
 namespace headrace {
 namespace {
@@ -18,6 +19,10 @@ Current& current() {
   static Current* const all = new Current;  // outlives whatever reads at exit
   return *all;
 }
+
+Mutex& mutex_of_options() { return current().mutex; }
+
+const int options_over_fork = free_over_fork<mutex_of_options>();
 
 }  // namespace
 
