@@ -96,6 +96,7 @@ void bind_remote(nb::module_& module) {
       .def_rw("first_pause", &RemoteOptions::first_pause)
       .def_rw("longest_pause", &RemoteOptions::longest_pause)
       .def_rw("stall_seconds", &RemoteOptions::stall_seconds)
+      .def_rw("least_rate", &RemoteOptions::least_rate)
       .def_rw("hedge", &RemoteOptions::hedge)
       .def_rw("hedge_seconds", &RemoteOptions::hedge_seconds)
       .def_rw("any_redirect", &RemoteOptions::any_redirect)

@@ -91,6 +91,7 @@ struct LoaderOptions {
   DecodeUse decode = DecodeUse::kCpu;
   bool lends =
       false;  // rows may be made elsewhere, as far as they can be (loader->resolved("workers"))
+  double record_timeout = 0;     // seconds that a record's bytes are waited for; 0: without end
   double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};

@@ -69,6 +69,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("index", "yes", "index must be 'use' or 'auto' or False or a path"),
     ("error_budget", 1.5, "between 0 and 1"),
     ("patience", -1, "patience must be seconds, 0 or more"),
+    ("record_timeout", -1, "record_timeout must be seconds, 0 or more"),
     ("fields", [1], "fields are names"),
     ("python_workers", -1, "python_workers must be an integer >= 0"),
     ("max_pixels", 0, "max_pixels must be an integer >= 1"),

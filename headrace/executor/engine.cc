@@ -35,7 +35,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       shares_(shares_of(options_)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.task.source, options_.task.plan->wanted(), shares_.read_ahead,
-                  shares_.largest_file, options_.task.plan->by_range()),
+                  shares_.largest_file, options_.task.plan->by_range(), options_.record_timeout),
       kept_(shares_.kept),
       rings_(*options_.task.plan, options_.task.left, options_.task.layout.rank_batch(),
              shares_.depth, options_.device, wake_workers(options_.threads)),

@@ -45,6 +45,7 @@ struct EngineOptions {
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
+  double record_timeout = 0;     // as LoaderOptions has it
   bool on_demand = false;        // batches by make() alone: no thread is begun
   bool lends = false;            // rows may be made elsewhere; REQUIRES: why_not_lent() is empty
 };

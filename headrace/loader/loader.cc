@@ -129,6 +129,7 @@ class Loader::Impl {
         .warn = options().warn,
         .device = options().device,
         .patience_seconds = options().patience_seconds,
+        .record_timeout = options().record_timeout,
         .on_demand = options().on_demand};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));

@@ -296,6 +296,15 @@ std::vector<LoaderOption> bad_data_options() {
       {{.name = "error_rate", .type = ParamType::kFloat, .doc = {}, .fallback = 0.01},
        kInternal,
        into([](auto& o) -> auto& { return o.error_rate; })},
+      {{.name = "record_timeout",
+        .type = ParamType::kFloat,
+        .doc = "Seconds that one record's bytes are waited for in an object store, on a web server "
+               "or in a filesystem object; later it is a bad record. None: no limit, and the order "
+               "never depends on how quick they are.",
+        .minimum = 0.001,
+        .maximum = 86400},
+       kBadData,
+       into([](auto& o) -> auto& { return o.record_timeout; })},
       {{.name = "quarantine",
         .type = ParamType::kString,
         .doc = "A JSON-lines file that lists the bad records."},

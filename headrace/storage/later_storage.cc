@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/storage/block_cache.h"
 #include "headrace/storage/delayed_calls.h"
+#include "headrace/storage/read_deadline.h"
 #include "headrace/storage/staged_reads.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -67,6 +69,11 @@ class LaterFile final : public OpenFile {
   const std::string path_;
   const FileIdentity identity_;
 };
+
+// As a wait takes it: at least one, and whoever waits looks at the clock again.
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, 1000.0) * 1e3) + 1);
+}
 
 void land(LaterRead& read, Result<void> result) {
   read.result = std::move(result);
@@ -206,20 +213,37 @@ void LaterStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) co
 }
 
 LaterRead read_and_wait(const Storage& storage, LaterRead read) {
-  Mutex mutex;
-  Condition changed;
-  std::optional<LaterRead> arrived;
-  read.done = [&](LaterRead done) {
-    MutexLock lock(mutex);
-    arrived = std::move(done);
-    changed.notify_all();
+  struct Waiting {
+    Mutex mutex;
+    Condition changed;
+    std::optional<LaterRead> arrived GUARDED_BY(mutex);
+    bool left GUARDED_BY(mutex) = false;  // nobody waits any more
+  };
+  auto waiting = std::make_shared<Waiting>();  // shared: who waits may leave before it arrives
+  FilePiece piece = read.piece;
+  read.done = [waiting](LaterRead done) {
+    MutexLock lock(waiting->mutex);
+    if (waiting->left) return;
+    waiting->arrived = std::move(done);
+    waiting->changed.notify_all();
   };
   std::vector<LaterRead> one;
   one.push_back(std::move(read));
   storage.submit(std::move(one));
-  MutexLock lock(mutex);
-  while (!arrived) changed.wait(mutex);
-  return std::move(*arrived);
+  const ReadDeadline* const deadline = ReadDeadline::of_thread();
+  MutexLock lock(waiting->mutex);
+  while (!waiting->arrived) {
+    if (!deadline) {
+      waiting->changed.wait(waiting->mutex);
+    } else if (deadline->left() > 0) {
+      waiting->changed.wait_for(waiting->mutex, milliseconds_of(deadline->left()));
+    } else {
+      waiting->left = true;
+      Error error = deadline->error(piece.path, static_cast<int64_t>(piece.offset));
+      return {.piece = std::move(piece), .result = std::move(error)};
+    }
+  }
+  return std::move(*waiting->arrived);
 }
 
 Result<std::unique_ptr<OpenFile>> LaterStorage::open(const std::string& path,

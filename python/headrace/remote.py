@@ -34,6 +34,7 @@ _BAD_OPTION = declare(
 _MOST = 65_536  # connections, retries
 _COUNTS = {"connections": 1, "retries": 0}
 _SECONDS = ("retry_seconds", "first_pause", "longest_pause", "stall_seconds", "hedge_seconds")
+_RATES = ("least_rate",)
 _TEXTS = ("ca_file", "endpoint", "region", "addressing")
 
 
@@ -45,6 +46,7 @@ def configure(
     first_pause: float | None = None,
     longest_pause: float | None = None,
     stall_seconds: float | None = None,
+    least_rate: float | None = None,
     hedge: bool | None = None,
     hedge_seconds: float | None = None,
     redirects: str | None = None,
@@ -64,8 +66,10 @@ def configure(
             body that is cut, no byte for a while).
         retry_seconds: no try begins later than this after the first.
         first_pause: seconds before the second try, at least; pauses grow and scatter.
-        longest_pause: seconds between tries, at most. ``Retry-After`` of a server wins.
+        longest_pause: seconds between tries, at most, unless ``Retry-After`` of a server asks
+            for more.
         stall_seconds: a connection without a byte for so long is given up.
+        least_rate: likewise one with fewer bytes a second over ``stall_seconds``.
         hedge: send the slowest requests a second time, 2 % of all at most.
         hedge_seconds: but none before it is so old.
         redirects: ``"safe"`` follows those to TLS or the same host, ``"any"`` all of them. What
@@ -98,7 +102,7 @@ def configure(
 
 
 def _as_dict(options: _core.RemoteOptions) -> dict[str, Any]:
-    out = {name: getattr(options, name) for name in (*_COUNTS, *_SECONDS, *_TEXTS)}
+    out = {name: getattr(options, name) for name in (*_COUNTS, *_SECONDS, *_RATES, *_TEXTS)}
     out |= {name: getattr(options, name) for name in ("hedge", "anonymous")}
     out["redirects"] = "any" if options.any_redirect else "safe"
     out["headers"] = dict(line.split(": ", 1) for line in options.headers)
@@ -120,6 +124,10 @@ def _set(options: _core.RemoteOptions, name: str, value: Any) -> None:
     elif name in _SECONDS:
         if not 0 <= value <= 1e6:
             raise _bad(f"{name} must be seconds (got {value!r})")
+        setattr(options, name, float(value))
+    elif name in _RATES:
+        if not 0 <= value <= 1e12:
+            raise _bad(f"{name} must be bytes a second (got {value!r})")
         setattr(options, name, float(value))
     elif name == "addressing":
         options.addressing = _one_of(name, value, ("", "path", "virtual"))

@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import hmac
 import socket
+import ssl
 import struct
 import threading
 import urllib.parse
@@ -32,7 +33,8 @@ class Fault:
     cut: int = -1  # bytes of the body, then the connection is reset
     closes: int = -1  # the same, and closed in order
     stall: int = -1  # bytes of the body, then nothing for as long as the server runs
-    drip: float = 0  # seconds between single kilobytes
+    drip: float = 0  # seconds between pieces of the body
+    drip_bytes: int = 1024  # of each
     late: float = 0  # seconds before the answer
     longer: bytes = b""  # sent after the body, within a length that counts it
 
@@ -110,11 +112,14 @@ def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
 class ObjectServer:
     """`objects` are named "/bucket/key", or "/path" of a web server."""
 
-    def __init__(self, *, keys: Keys | None = None, bucket: str = "") -> None:
+    def __init__(
+        self, *, keys: Keys | None = None, bucket: str = "", tls: ssl.SSLContext | None = None
+    ) -> None:
         self.objects: dict[str, bytes] = {}
         self.keys = keys  # asked for signatures where there are some
         self.bucket = bucket  # whose listings are answered at "/bucket?list-type=2"
         self.page = 1000  # entries at most
+        self.twice = ""  # a key that listings name twice
         self.fault: Callable[[Request], Fault | None] = lambda request: None
         self.requests: list[Request] = []
         self.over = threading.Event()
@@ -136,9 +141,15 @@ class ObjectServer:
             block_on_close = False
             request_queue_size = 512
 
+            def finish_request(self, request: Any, client_address: Any) -> None:
+                if tls:  # on the connection's own thread, since the client may be slow
+                    request = tls.wrap_socket(request, server_side=True)
+                super().finish_request(request, client_address)
+
             def handle_error(self, *arguments: Any) -> None:
                 pass  # clients that leave
 
+        self._scheme = "https" if tls else "http"
         self._server = Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
@@ -146,7 +157,7 @@ class ObjectServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> ObjectServer:
         self._thread.start()
@@ -223,7 +234,7 @@ class ObjectServer:
         handler.end_headers()
         stop = max(fault.cut, fault.closes, fault.stall)
         body = body[:stop] if stop >= 0 else body
-        step = 1024 if fault.drip else len(body) or 1
+        step = fault.drip_bytes if fault.drip else len(body) or 1
         for at in range(0, len(body), step):
             handler.wfile.write(body[at : at + step])
             if fault.drip and self.over.wait(fault.drip):
@@ -253,7 +264,7 @@ class ObjectServer:
                 if not entries or entries[-1][0] != folder:
                     entries.append((folder, None))
             else:
-                entries.append((key, self.objects[path]))
+                entries += [(key, self.objects[path])] * (1 + (key == self.twice))
         entries = [entry for entry in entries if entry[0] > after]
         out = ['<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult>']
         out.append(

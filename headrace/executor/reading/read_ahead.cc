@@ -7,6 +7,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
+#include "headrace/storage/read_deadline.h"
 
 namespace headrace {
 long waits_of_this_thread() {
@@ -16,12 +17,13 @@ long waits_of_this_thread() {
 }
 
 ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-                     size_t max_bytes, std::vector<bool> by_range)
+                     size_t max_bytes, std::vector<bool> by_range, double record_timeout)
     : source_(std::move(source)),
       wanted_(std::move(wanted)),
       by_range_(std::move(by_range)),
       share_bytes_(share_bytes),
       max_bytes_(max_bytes),
+      record_timeout_(record_timeout),
       python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory),
       later_(source_->read_style() == ReadStyle::kLater),
@@ -102,8 +104,9 @@ void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {
   out.by_range = by_range_.empty() ? nullptr : &by_range_;
 }
 
-void ReadAhead::read_alone(int64_t index, RecordData& out) const {
+void ReadAhead::read_alone(int64_t index, RecordData& out, double waited) const {
   set_terms(max_bytes_, out);
+  const ReadDeadline deadline(record_timeout_, waited);
   source_->read({&index, 1}, wanted_, {&out, 1});
 }
 
@@ -154,7 +157,8 @@ size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
 
 // What a reader has read, or will; else the caller reads. REQUIRES where reads are submitted:
 // this one is not submitted (claim_alone).
-size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait) {
+size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
+                              double waited) {
   size_t expected = 0;
   {
     MutexLock lock(mutex_);
@@ -177,7 +181,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   const long waits = waits_of_this_thread();
   const double begin = now();
   try {
-    read_alone(index, out);
+    read_alone(index, out, waited);
   } catch (...) {
     give_back(expected);
     throw;

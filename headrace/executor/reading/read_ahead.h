@@ -52,9 +52,12 @@ struct ReadOrder {
 
 class ReadAhead {
  public:
-  // A record's file with more than `max_bytes` is not read. `by_range` as RecordData has it.
+  // A record's file with more than `max_bytes` is not read. `by_range` as RecordData has it. For
+  // `record_timeout` seconds a record's bytes are waited for, in a storage that answers later; 0:
+  // without end.
   ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-            size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {});
+            size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {},
+            double record_timeout = 0);
   ~ReadAhead();
 
   // Begins a new stream. REQUIRES: no fetch is under way.
@@ -72,8 +75,9 @@ class ReadAhead {
       EXCLUDES_LOCK(mutex_);
   // These numbers will not be fetched. What was read of them is dropped.
   void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
-  // Reads a record that has no number in the stream, on the calling thread.
-  void read_alone(int64_t index, RecordData& out) const;
+  // Reads a record that has no number in the stream, on the calling thread, which has waited for
+  // it for so many seconds.
+  void read_alone(int64_t index, RecordData& out, double waited = 0) const;
   // The same, and counts its bytes in the share: the caller gives them back.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
@@ -102,8 +106,8 @@ class ReadAhead {
   struct Inbox;
 
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
-  size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait)
-      EXCLUDES_LOCK(mutex_);
+  size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
+                     double waited = 0) EXCLUDES_LOCK(mutex_);
   void set_terms(size_t max_bytes, RecordData& out) const;
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
   void pass_alone() REQUIRES_LOCK(mutex_);
@@ -124,6 +128,7 @@ class ReadAhead {
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_later.cc).
+  Error too_late(int64_t index) const;
   size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
@@ -137,6 +142,7 @@ class ReadAhead {
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;
   const size_t share_bytes_, max_bytes_;
+  const double record_timeout_;
   const bool python_;  // one reader, many records a call, always ahead
   const bool memory_;  // never ahead
   const bool later_;   // submitted, not read by threads

@@ -3,6 +3,7 @@
 // waits for any. The worker that fetches a record reads it as ever, from the bytes that have
 // arrived (staged_reads.h).
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
+#include "headrace/storage/read_deadline.h"
 
 namespace headrace {
 namespace {
@@ -20,6 +22,10 @@ namespace {
 // Neighbours become one read of so much at most. What lies between two is read as well, where it is
 // no more than this and no more than the second one.
 constexpr uint64_t kMostTogether = uint64_t{4} << 20, kNear = uint64_t{64} << 10;
+
+std::chrono::milliseconds milliseconds_left(const ReadDeadline& deadline) {
+  return std::chrono::milliseconds(static_cast<int64_t>(std::min(deadline.left(), 1.0) * 1e3) + 1);
+}
 
 bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
 
@@ -199,16 +205,36 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
   if (anybody && wait_for_reads_ > 0) changed_.notify_all();
 }
 
+Error ReadAhead::too_late(int64_t index) const {
+  std::vector<FilePiece> pieces;
+  source_->pieces(index, wanted_, pieces);
+  Error error = ReadDeadline::of_thread()->error(pieces.empty() ? "" : pieces.front().path, -1);
+  error.where.record = index;
+  return error;
+}
+
 size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait) {
   submit(number);
   Entry entry;
+  const ReadDeadline deadline(record_timeout_);
+  const double begin = now();
   {
     MutexLock lock(mutex_);
-    depth_.taken(now());
+    depth_.taken(begin);
     auto found = entries_.find(number);
     while (found != entries_.end() && !found->second.ready) {
+      if (record_timeout_ > 0 && deadline.left() <= 0) {
+        drop_one(found);  // what arrives for it is dropped
+        room_changed();
+        out.result = too_late(index);
+        return 0;
+      }
       ++wait_for_reads_;
-      changed_.wait(mutex_);
+      if (record_timeout_ > 0) {
+        changed_.wait_for(mutex_, milliseconds_left(deadline));
+      } else {
+        changed_.wait(mutex_);
+      }
       --wait_for_reads_;
       found = entries_.find(number);
     }
@@ -224,11 +250,11 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
       share_.lent += counted(entry.bytes);
     }
   }
-  if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait);
+  if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait, now() - begin);
   const StagedReads staged(entry.pieces);
   const size_t reserved = counted(entry.bytes);
   try {
-    read_alone(index, out);
+    read_alone(index, out, now() - begin);
   } catch (...) {
     MutexLock lock(mutex_);
     share_.held -= entry.bytes;

@@ -127,6 +127,45 @@ TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
+// Record 17 comes after 0.5 s, when nobody waits for it any more; and so does it alone.
+TEST(ReadAheadLater, ARecordThatComesTooLateIsThatRecordsErrorAndIsDropped) {
+  MemoryVolume volume("late", {.fault = [](const MemoryRequest& request) {
+                        return MemoryFault{.extra_seconds = request.path == "17" ? 0.5 : 0};
+                      }});
+  const SourcePtr source = files_in(volume, 50);
+  ReadAhead ahead(source, {true}, kShare, SIZE_MAX, {}, /*record_timeout=*/0.1);
+  ahead.start({[](int64_t sequence) { return sequence; }, 50});
+  RecordData data;
+  const auto is_too_late = [&] {
+    ASSERT_FALSE(data.result);
+    const Error& error = data.result.error();
+    EXPECT_EQ(error.code->id, "HR0228");
+    EXPECT_TRUE(is_bad_record(error));
+    EXPECT_EQ(error.where.file, volume.root() + "/17");
+    EXPECT_EQ(error.where.record, 17);
+    EXPECT_NE(error.message().find("0.1 s"), std::string::npos);
+    EXPECT_NE(error.message().find("record_timeout="), std::string::npos);
+  };
+  for (int64_t i = 0; i < 50; ++i) {
+    ahead.give_back(ahead.fetch(i, i, data, true));
+    if (i == 17) {
+      is_too_late();
+    } else {
+      ASSERT_TRUE(data.result) << i << data.result.error().message();
+      EXPECT_EQ(data.fields[0].bytes[0], i);
+    }
+  }
+  ahead.read_alone(17, data);
+  is_too_late();
+  ahead.read_alone(18, data);
+  EXPECT_TRUE(data.result);
+  while (ahead.held_bytes() > 0) std::this_thread::yield();  // until what came late is dropped
+  ahead.stop();
+  ReadAhead patient(source, {true}, kShare);
+  patient.read_alone(17, data);
+  EXPECT_TRUE(data.result);
+}
+
 TEST(ReadAheadLater, NeighboursInAFileBecomeOneRead) {
   MemoryVolume volume("neighbours", {.latency_seconds = 0.002});
   constexpr int64_t kRecords = 4000;

@@ -28,6 +28,7 @@ inline uint8_t byte_at(uint64_t place) { return static_cast<uint8_t>(place * 131
 struct LoopbackFault {
   int status = 206;
   size_t cut = SIZE_MAX;     // bytes of the body, then the connection is closed
+  bool drips = false;        // a byte of the body each 5 ms
   bool hangs = false;        // no answer for as long as the server runs
   std::string headers = {};  // further ones
 };
@@ -121,8 +122,11 @@ class LoopbackServer {
              std::to_string(bytes_) + "\r\n";
     }
     out += "\r\n" + body.substr(0, fault.cut);
-    for (size_t sent = 0; sent < out.size();) {
-      const ssize_t count = send(connection, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    const size_t dripped = fault.drips ? out.find("\r\n\r\n") + 4 : SIZE_MAX;
+    for (size_t sent = 0; sent < out.size() && !over_;) {
+      const size_t most = sent < dripped ? std::min(out.size(), dripped) - sent : 1;
+      if (most == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const ssize_t count = send(connection, out.data() + sent, most, MSG_NOSIGNAL);
       if (count <= 0) return false;
       sent += static_cast<size_t>(count);
     }

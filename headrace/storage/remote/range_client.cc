@@ -461,7 +461,7 @@ void RangeClient::Loop::look_for_slow_ones() {
   std::vector<Transfer*> stalled, slow;
   for (const auto& [transfer, held] : active) {
     const FetchJob& job = transfer->job();
-    if (time - transfer->last_byte() > job.options->stall_seconds) {
+    if (transfer->is_stalled(time, job.options->stall_seconds, job.options->least_rate)) {
       stalled.push_back(transfer);
     } else if (job.options->hedge && !job.hedged && job.transfers.size() == 1 && job.fetch.room) {
       const Server& server = server_of(job);
@@ -473,7 +473,8 @@ void RangeClient::Loop::look_for_slow_ones() {
   }
   for (Transfer* transfer : stalled) {
     const Job job = transfer->shared_job();
-    const std::string why = "no byte for " + seconds_text(job->options->stall_seconds);
+    const std::string why =
+        "no byte, or hardly one, for " + seconds_text(job->options->stall_seconds);
     release(*transfer);
     job->fresh = true;
     if (job->transfers.empty()) again(job, why, {});

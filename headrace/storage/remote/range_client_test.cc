@@ -154,6 +154,22 @@ TEST(RangeClient, AHangingRequestIsGivenUpAndTriedAgain) {
   EXPECT_TRUE(is_right(out, 9));
 }
 
+TEST(RangeClient, ADripIsGivenUpAndGoesOnElsewhere) {
+  RemoteOptions impatient;
+  impatient.stall_seconds = 0.2;
+  impatient.least_rate = 10'000;
+  impatient.hedge = false;
+  const QuickOptions options(impatient);
+  LoopbackServer server(kBytes, [](int number) { return LoopbackFault{.drips = number < 2}; });
+  RangeClient client;
+  std::vector<uint8_t> out;
+  const FetchResult result =
+      client.fetch(fetch_of(server.url(), {.first = 9, .bytes = 1'000'000}, out));
+  ASSERT_TRUE(result.result) << result.result.error().message();
+  EXPECT_TRUE(is_right(out, 9));
+  EXPECT_EQ(server.requests(), 3);
+}
+
 TEST(RangeClient, ASlowRequestIsSentASecondTime) {
   const RemoteOptions before = *remote_options();
   RemoteOptions patient;

@@ -90,7 +90,8 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double 
   error_body_.clear();
   words_[0] = '\0';
   full_ = sized_ = false;
-  begun_ = last_byte_ = time;
+  begun_ = last_byte_ = rated_ = time;
+  came_ = came_before_ = 0;
   begin_ = at_ = end_ = job_->got;
   text_.clear();
 
@@ -116,9 +117,25 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double 
   if (!job_->options->ca_file.empty()) set(Curl::kCaInfo, job_->options->ca_file.c_str());
 }
 
+void Transfer::came(size_t bytes) {
+  last_byte_ = now();
+  if (came_ == 0) rated_ = last_byte_;
+  came_ += bytes;
+}
+
+bool Transfer::is_stalled(double time, double seconds, double least_rate) {
+  if (time - last_byte_ > seconds) return true;
+  if (time - rated_ < seconds) return false;
+  const auto bytes = static_cast<double>(came_ - came_before_);
+  const bool is_slow = came_ > 0 && bytes < least_rate * (time - rated_);
+  rated_ = time;
+  came_before_ = came_;
+  return is_slow;
+}
+
 size_t Transfer::take_head(char* data, size_t size, size_t count, void* transfer) {
   auto& self = *static_cast<Transfer*>(transfer);
-  self.last_byte_ = now();
+  self.came(size * count);
   try {
     self.response_.take_line({data, size * count});
   } catch (const std::exception&) {
@@ -130,7 +147,7 @@ size_t Transfer::take_head(char* data, size_t size, size_t count, void* transfer
 
 size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer) {
   auto& self = *static_cast<Transfer*>(transfer);
-  self.last_byte_ = now();
+  self.came(size * count);
   try {
     return self.take({data, size * count}) ? size * count : 0;
   } catch (const std::exception&) {

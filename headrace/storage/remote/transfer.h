@@ -68,7 +68,9 @@ class Transfer {
   std::string& text() { return text_; }
   bool is_sized() const { return sized_; }
   double begun() const { return begun_; }
-  double last_byte() const { return last_byte_; }
+  // Whether no byte has come for `seconds`, or fewer than `least_rate` a second since they began
+  // to, or since this was asked `seconds` ago.
+  bool is_stalled(double time, double seconds, double least_rate);
   uint64_t bytes() const { return at_ - begin_; }
   std::string service_code() const { return element_of_error("Code"); }
 
@@ -90,7 +92,12 @@ class Transfer {
   HttpRequest request_;
   HttpResponse response_;
   std::optional<Judgement> judged_;
+  void came(size_t bytes);
   double begun_ = 0, last_byte_ = 0;
+  // Bytes of the head and the body; since when they are compared with the least rate, and how many
+  // there were then.
+  uint64_t came_ = 0, came_before_ = 0;
+  double rated_ = 0;
   uint64_t begin_ = 0, at_ = 0, end_ = 0;  // in the job's bytes
   bool sized_ = false;                     // `end_` is known
   bool full_ = false;                      // a look that has what it wants

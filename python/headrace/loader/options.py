@@ -170,6 +170,9 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "uneven": _uneven,
     "seed": _seed,
     "video_timeout_s": lambda value: seconds("video_timeout_s", value),
+    "record_timeout": lambda value: (
+        None if value is None or seconds("record_timeout", value) == math.inf else float(value)
+    ),
     "patience": lambda value: 0.0 if seconds("patience", value) == math.inf else float(value),
     "fraction": lambda value: share("fraction", value),
     "quarantine": lambda value: None if value is None else os.fspath(value),

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/read_deadline.h"
+
+#include <cstdio>
+
+#include "headrace/base/clock.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kTooLate{
+    "HR0228", ErrorKind::kStorage, "a record's bytes came too late",
+    "The storage did not bring the bytes of a record within record_timeout= seconds. on_error= "
+    "decides about the record as about a bad one; with \"skip\" and \"substitute\" the batches then "
+    "depend on how quick the storage was. Bytes that come later are dropped. Without "
+    "record_timeout= a slow storage is waited for; what does not answer at all is asked again, and "
+    "is HR0221 in the end.",
+    /*of_record=*/true};
+
+thread_local const ReadDeadline* deadline = nullptr;
+
+}  // namespace
+
+ReadDeadline::ReadDeadline(double seconds, double waited)
+    : seconds_(seconds), when_(now() + seconds - waited), outer_(deadline) {
+  deadline = seconds > 0 ? this : nullptr;
+}
+
+ReadDeadline::~ReadDeadline() { deadline = outer_; }
+
+const ReadDeadline* ReadDeadline::of_thread() { return deadline; }
+
+double ReadDeadline::left() const { return when_ - now(); }
+
+Error ReadDeadline::error(const std::string& path, int64_t offset) const {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", seconds_);
+  return {.code = &kTooLate,
+          .what = "not there after " + std::string(seconds) + " s",
+          .where = {.file = path, .offset = offset},
+          .hint = "a longer record_timeout=, or on_error=\"skip\" or \"substitute\""};
+}
+
+}  // namespace headrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Until when reads of this thread wait for a storage that answers later (LaterStorage): one moment
+// for all that a record is made of. What comes after it is dropped where it arrives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+class ReadDeadline {
+ public:
+  // `seconds` from now, of which `waited` are over; 0: none. Nested, the inner one counts.
+  explicit ReadDeadline(double seconds, double waited = 0);
+  ~ReadDeadline();
+  ReadDeadline(const ReadDeadline&) = delete;
+  ReadDeadline& operator=(const ReadDeadline&) = delete;
+
+  // What this thread's reads have to keep; null where there is none.
+  static const ReadDeadline* of_thread();
+  double left() const;  // seconds; not positive when it is over
+  // HR0228, which on_error decides on.
+  Error error(const std::string& path, int64_t offset) const;
+
+ private:
+  const double seconds_, when_;
+  const ReadDeadline* const outer_;
+};
+
+}  // namespace headrace
