@@ -21,6 +21,7 @@ from picture_kinds import waves
 from PIL import Image
 
 import headrace as hr
+from headrace import transforms as T
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import (  # noqa: E402
@@ -342,3 +343,18 @@ def test_what_is_no_dataloader_says_what_to_write() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0834.*list is no DataLoader") as caught:
         hr.from_dataloader(data)
     assert "hr.Loader(dataset" in caught.value.hint
+
+
+def test_the_report_says_that_torchs_seed_does_not_change_the_order() -> None:
+    data = [(torch.zeros(3, 8, 8, dtype=torch.uint8), i) for i in range(9)]
+    report = str(translated(DataLoader(data, batch_size=4, shuffle=True)).report)
+    assert "seed=0: torch.manual_seed() does not change it: give seed=N" in report
+
+
+def test_a_compose_of_torchvision_is_a_loaders_list(pictures: Path) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    recipe = v2.Compose([v2.Resize((9, 7)), v2.RandomHorizontalFlip(1.0), v2.PILToTensor()])
+    (ours,) = hr.Loader(pictures, recipe, batch_size=23)
+    steps = [T.Resize((9, 7)), T.RandomHorizontalFlip(1.0)]
+    (want,) = hr.Loader(pictures, steps, batch_size=23)
+    assert np.array_equal(ours.image, want.image)

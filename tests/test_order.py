@@ -178,3 +178,13 @@ def test_the_classes_of_samplers_are_their_records() -> None:
     with pytest.raises(hr.ConfigError, match=r"\[buckets\] pool must be at least 1 \(got 0\)"):
         hr.sampling.buckets("length", batch_size=2, pool=0)
     assert hr.sampling.buckets("length", np.int32(2)).batch_size == 2
+
+
+def test_lengths_of_buckets_may_be_seconds() -> None:
+    lengths = np.random.default_rng(1).permutation(40) / 8 + 0.25
+    source = hr.records(seconds=lengths)
+    for given in (lengths, lengths.tolist(), "seconds"):
+        order = hr.sampling.buckets(given, batch_size=4)
+        batches = [np.asarray(b.seconds) for b in hr.Loader(source, batch_size=4, sampler=order)]
+        assert sorted(np.concatenate(batches)) == sorted(lengths)
+        assert all(np.ptp(batch) == 3 / 8 for batch in batches)

@@ -352,3 +352,10 @@ for steps in (
 
 def test_all_levels_give_the_same_bytes() -> None:
     assert len(printed_at_each_simd_level(PRINTED, Path(__file__).parent)) == 7
+
+
+def test_numbers_beside_a_spectrogram_stay_what_they_are() -> None:
+    source = hr.records(sound=np.ones((2, 1, 900), "f4"), score=np.array([1.5, 2.5], "f4"))
+    source = source.with_kinds({"sound": "audio"})
+    (batch,) = hr.Loader(source, [T.Spectrogram(256), T.AmplitudeToDB()], batch_size=2)
+    assert np.asarray(batch.sound).ndim == 4 and np.asarray(batch.score).tolist() == [1.5, 2.5]
