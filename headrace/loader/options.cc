@@ -49,68 +49,67 @@ std::vector<LoaderOption> batch_options() {
   return {
       {{.name = "batch_size",
         .type = ParamType::kInt,
-        .doc = "Records a batch of this process; exactly one of batch_size and global_batch_size "
-               "is given, and none where the sampler decides (hr.sampling.budget).",
+        .doc =
+            "Records per batch in this process. Give either batch_size or global_batch_size; neither when the sampler decides (hr.sampling.budget).",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.batch_size; })},
       {{.name = "global_batch_size",
         .type = ParamType::kInt,
-        .doc = "Records a batch of all ranks together.",
+        .doc = "Records per batch over all ranks.",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.global_batch_size; })},
       one_of<LastBatch>(
           {.name = "last_batch",
            .type = ParamType::kString,
-           .doc = "\"keep\", \"drop\" or \"pad\" the incomplete batch of an epoch; the field "
-                  "valid then says which records count.",
+           .doc =
+               "The incomplete last batch of an epoch: \"keep\", \"drop\" or \"pad\" it; the field valid is False for padding.",
            .fallback = std::string("keep")},
           kBatches, [](auto& o) -> auto& { return o.last_batch; },
           {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
       one_of<Uneven>(
           {.name = "uneven",
            .type = ParamType::kString,
-           .doc = "Allow ranks that do not divide the global batch: their batches differ by one "
-                  "record, and batch.weight scales the loss. \"pad\": those that are shorter get "
-                  "a row more, whose valid is false. See docs/elastic.md.",
+           .doc =
+               "Allow world sizes that do not divide the global batch: batches differ by one record, and batch.weight scales the loss. \"pad\": shorter ones get one more row, whose valid is False. See docs/elastic.md.",
            .fallback = std::string("off")},
           kBatches, [](auto& o) -> auto& { return o.uneven; },
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
       {{.name = "fields",
         .type = ParamType::kStrings,
-        .doc = "Names and order of what is delivered; beside the source's fields also id, key and "
-               "valid. None: all of the source's."},
+        .doc =
+            "Names and order of the fields to deliver; id, key and valid are available besides the source's own. None: all fields of the source."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.fields; })},
       one_of<MemoryFormat>(
           {.name = "memory_format",
            .type = ParamType::kString,
-           .doc = "\"channels_first\" or \"channels_last\" in memory; the shape is (B, C, H, W).",
+           .doc =
+               "Memory layout of images: \"channels_first\" or \"channels_last\"; the shape is (B, C, H, W) either way.",
            .fallback = std::string("channels_first")},
           kBatches, [](auto& o) -> auto& { return o.plan.memory_format; },
           {{"channels_first", MemoryFormat::kChannelsFirst},
            {"channels_last", MemoryFormat::kChannelsLast}}),
-      one_of<Ragged>({.name = "ragged",
-                      .type = ParamType::kString,
-                      .doc = "What becomes of fields whose records differ in shape: \"list\" "
-                             "delivers them as lists, \"pad\" as one tensor with lengths and a "
-                             "mask, \"packed\" as rows one after another with offsets. None, or "
-                             "\"refuse\", refuses them."},
-                     kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
-                     {{"refuse", Ragged::kRefuse},
-                      {"list", Ragged::kList},
-                      {"pad", Ragged::kPad},
-                      {"packed", Ragged::kPacked}}),
+      one_of<Ragged>(
+          {.name = "ragged",
+           .type = ParamType::kString,
+           .doc =
+               "How to batch fields whose records differ in shape: \"list\" delivers lists, \"pad\" one tensor with lengths and a mask, \"packed\" concatenated values with offsets. None or \"refuse\": raise an error."},
+          kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
+          {{"refuse", Ragged::kRefuse},
+           {"list", Ragged::kList},
+           {"pad", Ragged::kPad},
+           {"packed", Ragged::kPacked}}),
       {{.name = "pad_value",
         .type = ParamType::kStrings,
-        .doc = "With ragged=\"pad\": a number for fields by name. Elsewhere signed integers are "
-               "padded with -1, class ids of a mask with the dtype's -1, all else with 0."},
+        .doc =
+            "With ragged=\"pad\": padding values by field name. Default: -1 for signed integers, the dtype's -1 for class ids of masks, 0 otherwise."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.pad_values; })},
       {{.name = "pad_to_multiple_of",
         .type = ParamType::kInt,
-        .doc = "With ragged=\"pad\": extents are rounded up to a multiple of it.",
+        .doc = "With ragged=\"pad\": round padded extents up to a multiple of this.",
         .fallback = int64_t{1},
         .minimum = 1,
         .maximum = kInt32},
@@ -123,18 +122,15 @@ std::vector<LoaderOption> order_options() {
   return {
       {{.name = "shuffle",
         .type = ParamType::kBool,
-        .doc = "Each epoch in another order, a function of (seed, epoch). True: all records. "
-               "\"blocks\": blocks of neighbouring records (a few MiB each), and the records in "
-               "shuffle_window of them at a time: for disks on which random reads are slow. "
-               "\"streams\": blocks dealt to streams, of which each machine reads its own: for "
-               "data far away and several machines; see docs/combining.md.",
+        .doc =
+            "Shuffle each epoch, as a function of (seed, epoch). True: over all records. \"blocks\": shuffle blocks of neighbouring records (a few MiB each), and the records of shuffle_window of them at a time, for disks with slow random reads. \"streams\": deal blocks to streams, of which each machine reads its own, for remote data and several machines. See docs/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
       {{.name = "shuffle_window",
         .type = ParamType::kInt,
-        .doc = "Blocks whose records are mixed: with shuffle=\"blocks\" of all (None: 32), with "
-               "\"streams\" of each stream (None: 8).",
+        .doc =
+            "Blocks whose records are mixed: in all with shuffle=\"blocks\" (None: 32), per stream with \"streams\" (None: 8).",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
@@ -142,7 +138,7 @@ std::vector<LoaderOption> order_options() {
        into([](auto& o) -> auto& { return o.shuffle_window; })},
       {{.name = "seed",
         .type = ParamType::kInt,
-        .doc = "Of every order and every random draw: any 64 bits.",
+        .doc = "Seeds shuffling and all random transforms; any 64-bit value.",
         .fallback = int64_t{0}},
        kOrder,
        into([](auto& o) -> auto& { return o.seed; })},
@@ -162,53 +158,46 @@ std::vector<LoaderOption> speed_options() {
   return {
       {{.name = "threads",
         .type = ParamType::kInt,
-        .doc = "Threads that read, decode and transform. None: the allowed cores, divided by the "
-               "ranks on the machine.",
+        .doc =
+            "Threads that read, decode and transform. None: the allowed cores divided by the ranks on this machine.",
         .minimum = 1,
         .maximum = kInt32},
        kSpeed,
        into([](auto& o) -> auto& { return o.threads; })},
       {{.name = "memory_limit",
         .type = ParamType::kInt,
-        .doc = "All that the engine may hold: bytes, or \"2 GiB\". None: a quarter of what is "
-               "available.",
+        .doc =
+            "Everything that the engine may hold: bytes, or a string like \"2 GiB\". None: a quarter of the available memory.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.memory_limit; })},
       {{.name = "cache",
         .type = ParamType::kInt,
-        .doc = "Bytes of memory_limit for records as they are stored: what was read first stays in "
-               "memory for all epochs, shared by the loaders of this process.",
+        .doc =
+            "Bytes of memory_limit that keep records as stored: what is read first stays in memory for all epochs, shared by the loaders of this process.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},
       {{.name = "disk_cache",
         .type = ParamType::kInt,
         .doc =
-            "Bytes of local disk, in HEADRACE_CACHE, for blocks of files in storages that answer "
-            "late: shared by all processes of the machine, for all epochs and later runs. None: "
-            "as HEADRACE_DISK_CACHE says, or no such cache.",
+            "Bytes of local disk, in HEADRACE_CACHE, for blocks of remote files: shared by all processes of the machine, for all epochs and later runs. None: the value of HEADRACE_DISK_CACHE, else no disk cache.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.disk_cache; })},
       one_of<ResidentUse>(
           {.name = "resident",
            .type = ParamType::kString,
-           .doc = "Keep all records in memory as the steps before the first random one leave them "
-                  "(uint8), inside memory_limit: the same batches, decoded once. \"auto\": where "
-                  "they take at most half of memory_limit. They are made when the first batch is "
-                  "asked for; files that change after that are not read again, and one that is "
-                  "found changed at the start of an epoch is warned of. See docs/resident.md.",
+           .doc =
+               "Keep all records in memory as they are before the first random transform (uint8), within memory_limit: the same batches, decoded once. \"auto\": if they take at most half of memory_limit. Records are loaded when the first batch is requested; later changes of files are not read, and a file found changed at the start of an epoch raises a warning. See docs/resident.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
       one_of<RowIndexUse>(
           {.name = "index",
            .type = ParamType::kString,
-           .doc = "Where in each JPEG its rows begin, for less decoding and the same pixels. "
-                  "\"use\" the one that headrace.index made, if it did; \"auto\": also note it "
-                  "while decoding, so that the next epochs are faster; a path of one made "
-                  "elsewhere; False.",
+           .doc =
+               "JPEG row index: decode less, same pixels. \"use\": the index that headrace.index made, if there is one; \"auto\": also build it while decoding, for the following epochs; a path: an index at another place; False: none.",
            .fallback = std::string("use")},
           kSpeed, [](auto& o) -> auto& { return o.row_index; },
           {{"off", RowIndexUse::kOff}, {"use", RowIndexUse::kUse}, {"auto", RowIndexUse::kAuto}}),
@@ -219,29 +208,22 @@ std::vector<LoaderOption> speed_options() {
           {.name = "finish",
            .type = ParamType::kString,
            .doc =
-               "Of batches that are copied to a device: who does the last of the work on "
-               "pictures (ToDtype, Normalize, tables, the last flip, an erased rectangle, layout, "
-               "MixUp). \"auto\": the device, where bytes can cross in place of floats; \"host\": "
-               "the threads; \"device\", or an error. T.ToDevice() in the list says where it "
-               "begins. The same batches; see docs/cuda.md.",
+               "Where batches copied to a device are finished (ToDtype, Normalize, tables, the last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be copied instead of floats; \"host\": by the CPU threads; \"device\": there, or an error. T.ToDevice() in the list of transforms marks where it begins. Same batches; see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
       one_of<DecodeUse>(
           {.name = "decode",
            .type = ParamType::kString,
-           .doc = "Of batches that are copied to a device: who decodes baseline JPEGs whose rows "
-                  "are known (index=, dense packs) and resizes them. \"cpu\": the threads; "
-                  "\"device\": the device, and the threads whatever it does not take, or an error "
-                  "where that is all; \"auto\": a GPU that can decode at least nine of ten. The "
-                  "same batches; see docs/cuda.md.",
+           .doc =
+               "Where baseline JPEGs with a row index (index=, dense packs) are decoded and resized when batches are copied to a device. \"cpu\": by the threads; \"device\": on the device, with the threads for images it cannot take, or an error if it can take none; \"auto\": on a GPU that can decode at least nine of ten. Same batches; see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
-        .doc = "Processes for the steps in Python, instead of one thread of this one: for steps "
-               "that hold the GIL. The same batches; see docs/migrating.md.",
+        .doc =
+            "Worker processes for transforms in Python, instead of one thread of this process: for transforms that hold the GIL. Same batches; see docs/migrating.md.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
@@ -249,8 +231,8 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.python_workers; })},
       {{.name = "patience",
         .type = ParamType::kFloat,
-        .doc = "Seconds that a wait for a batch may take before a warning says what it waits for. "
-               "0: never.",
+        .doc =
+            "Seconds to wait for a batch before a warning says what the loader is waiting for. 0: never warn.",
         .fallback = 60.0,
         .minimum = 0},
        kSpeed,
@@ -278,8 +260,8 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<OnError>(
           {.name = "on_error",
            .type = ParamType::kString,
-           .doc = "What a bad record does: \"raise\" ends the run, \"substitute\" puts another "
-                  "record in its row, \"skip\" leaves the row out of its batch.",
+           .doc =
+               "What to do with a bad record: \"raise\" ends the run, \"substitute\" puts another record in its row, \"skip\" leaves the row out of the batch.",
            .fallback = std::string("raise")},
           kBadData, [](auto& o) -> auto& { return o.on_error; },
           {{"raise", OnError::kRaise},
@@ -287,8 +269,7 @@ std::vector<LoaderOption> bad_data_options() {
            {"skip", OnError::kSkip}}),
       {{.name = "error_budget",
         .type = ParamType::kInt,
-        .doc = "How many bad records an epoch may have, as a count, a share or both. None is "
-               "(1000, 0.01).",
+        .doc = "Bad records allowed per epoch, as a count, a fraction or both. None: (1000, 0.01).",
         .fallback = int64_t{1000},
         .minimum = 0},
        kBadData,
@@ -307,22 +288,21 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.record_timeout; })},
       {{.name = "quarantine",
         .type = ParamType::kString,
-        .doc = "A JSON-lines file that lists the bad records."},
+        .doc = "A JSON-lines file to which bad records are written."},
        kBadData,
        into([](auto& o) -> auto& { return o.quarantine; })},
       one_of<bool>(
           {.name = "damaged",
            .type = ParamType::kString,
-           .doc = "\"refuse\": a JPEG that lacks rows which are wanted is a bad record, as "
-                  "every PNG that does; other damage is repaired as libjpeg does it, "
-                  "counted in stats() and said once an epoch. \"repair\" delivers grey "
-                  "where rows are missing.",
+           .doc =
+               "\"refuse\": a JPEG whose needed rows are missing is a bad record (so is such a PNG); other damage is repaired as libjpeg does, counted in stats() and reported once per epoch. \"repair\": missing rows are grey.",
            .fallback = std::string("refuse")},
           kBadData, [](auto& o) -> auto& { return o.plan.repair; },
           {{"refuse", false}, {"repair", true}}),
       {{.name = "strict",
         .type = ParamType::kBool,
-        .doc = "Any damage inside a picture is an error, also what decoders repair.",
+        .doc =
+            "Treat any corruption inside an image as an error, even where the decoder could repair it.",
         .fallback = false},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.strict; })},
@@ -330,28 +310,26 @@ std::vector<LoaderOption> bad_data_options() {
           {.name = "mode",
            .type = ParamType::kString,
            .doc =
-               "What encoded images become, as Pillow names it: \"RGB\", grey \"L\", \"RGBA\" "
-               "with the file's alpha, or 255; \"stored\" keeps channels and depth (uint8, uint16, "
-               "float32) of the first picture, which all others must have too.",
+               "What encoded images are converted to, by Pillow's names: \"RGB\", grayscale \"L\", \"RGBA\" with the file's alpha, or 255; \"stored\" keeps channels and depth (uint8, uint16, float32) of the first image, which all others must share.",
            .fallback = std::string("RGB")},
           kBadData, [](auto& o) -> auto& { return o.plan.mode; },
           {{"RGB", PictureMode::kRGB},
            {"L", PictureMode::kL},
            {"RGBA", PictureMode::kRGBA},
            {"stored", PictureMode::kStored}}),
-      one_of<SixteenBit>({.name = "sixteen_bit",
-                          .type = ParamType::kString,
-                          .doc = "Grey pictures of 16 bits are refused; \"high_byte\" delivers "
-                                 "value / 256, \"clip\" min(value, 255), as Pillow's convert() "
-                                 "does.",
-                          .fallback = std::string("refuse")},
-                         kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
-                         {{"refuse", SixteenBit::kRefuse},
-                          {"high_byte", SixteenBit::kHighByte},
-                          {"clip", SixteenBit::kClip}}),
+      one_of<SixteenBit>(
+          {.name = "sixteen_bit",
+           .type = ParamType::kString,
+           .doc =
+               "16-bit grayscale images raise an error; \"high_byte\" delivers value / 256, \"clip\" min(value, 255), as Pillow's convert() does.",
+           .fallback = std::string("refuse")},
+          kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
+          {{"refuse", SixteenBit::kRefuse},
+           {"high_byte", SixteenBit::kHighByte},
+           {"clip", SixteenBit::kClip}}),
       {{.name = "page",
         .type = ParamType::kInt,
-        .doc = "Which picture of a file that holds several pages (TIFF), from 0.",
+        .doc = "Page of a multi-page file (TIFF), from 0.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = 65535},
@@ -359,27 +337,26 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.page; })},
       {{.name = "exif_orientation",
         .type = ParamType::kBool,
-        .doc = "Turn pictures upright as their Exif tag says. False: deliver them as they are "
-               "stored. None: the same, and a warning where a tag says that they lie on a side."},
+        .doc =
+            "Rotate images upright by their Exif tag. False: deliver them as stored. None: as stored, with a warning if a tag says that an image is rotated."},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",
         .type = ParamType::kInt,
-        .doc = "A cap on a picture's declared size. None: 268,435,456, a square of 16,384.",
+        .doc = "Limit of an image's declared size. None: 268,435,456 pixels (16,384 x 16,384).",
         .minimum = 1},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},
       {{.name = "isolate",
         .type = ParamType::kBool,
         .doc =
-            "Processes that decode videos give up the right to do anything else. False: they keep "
-            "it, for files that you trust, where the system does not let them give it up.",
+            "Decode videos in a sandboxed process (seccomp). False: without the sandbox, for trusted files on systems that do not allow it.",
         .fallback = true},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.video.isolate; })},
       {{.name = "video_timeout_s",
         .type = ParamType::kFloat,
-        .doc = "Seconds that decoding the frames of one record's video may take.",
+        .doc = "Seconds allowed for decoding the frames of one record's video.",
         .fallback = 60.0,
         .minimum = 0.001,
         .maximum = 86400},

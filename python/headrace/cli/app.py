@@ -25,7 +25,7 @@ from headrace.cli import (
 
 app = typer.Typer(
     name="headrace",
-    help="Turns a dataset on disk into training batches, fast.",
+    help="Feed training loops fast: load, decode, augment and batch datasets.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,7 +64,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    """Turns a dataset on disk into training batches, fast."""
+    """Feed training loops fast: load, decode, augment and batch datasets."""

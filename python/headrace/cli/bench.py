@@ -50,22 +50,24 @@ def run(
         ),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Side of the delivered pictures.")
+        int, typer.Option(metavar="N", min=1, help="Side length of the delivered images.")
     ] = 224,
     dtype: Annotated[
-        PixelType, typer.Option(help="Of the delivered pictures.")
+        PixelType, typer.Option(help="Dtype of the delivered images.")
     ] = PixelType.float32,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 128,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     epochs: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed ones, after a first one.")
+        int, typer.Option(metavar="N", min=1, help="Epochs to time, after a warm-up epoch.")
     ] = 3,
     repeat: Annotated[
-        int, typer.Option(metavar="N", min=1, help="List the source so many times.")
+        int, typer.Option(metavar="N", min=1, help="Repeat the source N times per epoch.")
     ] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of order and augmentation.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Seeds order and augmentation.")
+    ] = 0,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
     ] = None,
@@ -73,12 +75,12 @@ def run(
         str | None,
         typer.Option(
             **output.one_of(DEVICES),
-            help="Where batches are copied to: a GPU; the host once more; or a device that does "
-            "its work as late and as much out of order as it may. Default: nowhere.",
+            help="Copy batches to a GPU, to host memory, or to a simulated device that completes "
+            "work as late and as out of order as allowed. Default: no copy.",
         ),
     ] = None,
     kinds: Kinds = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     **keywords: Any,
 ) -> int:
     """Measure images per second, CPU seconds, memory and stages.

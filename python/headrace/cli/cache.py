@@ -21,8 +21,10 @@ _MOST_SHOWN = 20  # folders
 
 @output.command
 def run(
-    action: Annotated[str, typer.Argument(metavar="info|clear", help="What to do.")] = "info",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    action: Annotated[
+        str, typer.Argument(metavar="info|clear", help="Show the cache, or delete its blocks.")
+    ] = "info",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Show or delete what is kept of remote files on local disk.
 

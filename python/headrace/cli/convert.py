@@ -26,21 +26,19 @@ def run(
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
     ],
     out: Annotated[
-        Path, typer.Option("--output", "-o", help="The file; with --shards, a folder of them.")
+        Path, typer.Option("--output", "-o", help="Output file; with --shards, a folder.")
     ],
-    to: Annotated[
-        str, typer.Option("--to", help="The container to write.", **output.one_of(names()))
-    ],
-    shards: Annotated[int, typer.Option(metavar="N", min=1, help="Files to divide it into.")] = 1,
+    to: Annotated[str, typer.Option("--to", help="Format to write.", **output.one_of(names()))],
+    shards: Annotated[int, typer.Option(metavar="N", min=1, help="Number of files to write.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read everything back and compare.")
+        bool, typer.Option("--verify", help="Read the output back and compare.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
     part: PartOption = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Write a dataset as another container.
 

@@ -32,26 +32,26 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="SOURCE | FILE.py | -- ARGS",
-            help="A path, as headrace.open takes it; or a training script, as --script; or what "
-            "the script is given.",
+            help="A path, as headrace.open takes it; a training script, like --script; after it, "
+            "the script's arguments.",
         ),
     ] = None,
     script: Annotated[
         str | None,
         typer.Option(
             metavar="FILE.py",
-            help="Run this training script, unchanged, examine its loader, and end it.",
+            help="Run this training script unchanged, examine its loader, then end it.",
         ),
     ] = None,
     module: Annotated[
-        str | None, typer.Option("-m", "--module", help="As --script, a module as for python -m.")
+        str | None, typer.Option("-m", "--module", help="Like --script, for a module (python -m).")
     ] = None,
     patience: Annotated[
         float,
         typer.Option(
             metavar="N",
             min=0.1,
-            help="Seconds that a batch or a step may take, before it is a hang.",
+            help="Seconds after which a batch or a step counts as hanging.",
         ),
     ] = 120.0,
     preset: Annotated[
@@ -62,18 +62,18 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME",
-            help="Your transforms instead: a list, a dict by field, or a function returning one.",
+            help="Use these transforms: a list, a dict by field, or a function returning one.",
         ),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Side of the delivered pictures.")
+        int, typer.Option(metavar="N", min=1, help="Side length of the delivered images.")
     ] = 224,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 64,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="N", min=0.1, help="About how long it takes.")
+        float, typer.Option(metavar="N", min=0.1, help="Approximate duration in seconds.")
     ] = 40.0,
     step: Annotated[
         str | None,
@@ -85,23 +85,19 @@ def run(
     ] = None,
     device_copy: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="How fast batches reach the stand-in: 12GB/s."),
+        typer.Option(metavar="RATE", help="Transfer rate to the simulated device: 12GB/s."),
     ] = None,
     kinds: Kinds = None,
-    skip: Annotated[
-        list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
-    ] = None,
+    skip: Annotated[list[str] | None, typer.Option(help="Experiment to skip (repeatable).")] = None,
     sweep: Annotated[
         bool,
-        typer.Option(
-            "--sweep", help="Also try other numbers of threads, in half as much time again."
-        ),
+        typer.Option("--sweep", help="Also try other thread counts; takes half as long again."),
     ] = False,
     verify: Annotated[
         str | None,
         typer.Option(
             metavar="REMEDY",
-            help="Apply it for real and compare: pack, threads, uint8, ...; 'first' of the list.",
+            help="Apply a remedy and compare: pack, threads, uint8, ...; 'first': the top one.",
         ),
     ] = None,
     nodes: Annotated[
@@ -109,19 +105,19 @@ def run(
         typer.Option(
             metavar="N",
             min=1,
-            help="Instead: what an epoch on N machines asks of the storage, by order.",
+            help="Only estimate requests, bytes and cost of an epoch on N machines, per order.",
         ),
     ] = None,
     global_batch: Annotated[
-        int, typer.Option(metavar="N", min=1, help="With --nodes: records of all ranks' batches.")
+        int, typer.Option(metavar="N", min=1, help="With --nodes: global batch size.")
     ] = 2048,
     price: Annotated[
         float,
-        typer.Option(metavar="DOLLARS", min=0, help="With --nodes: of 1,000 requests that read."),
+        typer.Option(metavar="DOLLARS", min=0, help="With --nodes: price of 1,000 read requests."),
     ] = 0.0004,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a page with charts.")
+        Path | None, typer.Option(metavar="FILE", help="Also write an HTML report with charts.")
     ] = None,
     trace: Annotated[
         Path | None,
@@ -131,7 +127,7 @@ def run(
     ] = None,
     merge_trace: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Put the trace into this one of PyTorch's profiler."),
+        typer.Option(metavar="FILE", help="Merge the trace into this PyTorch profiler trace."),
     ] = None,
     **keywords: Any,
 ) -> int:

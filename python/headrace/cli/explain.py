@@ -18,9 +18,10 @@ EXAMPLES = (
 @output.command
 def run(
     code: Annotated[
-        str | None, typer.Argument(metavar="[CODE]", help="Such as HR0305; none: list them all.")
+        str | None,
+        typer.Argument(metavar="[CODE]", help="For example HR0305; without it, all are listed."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,
 ) -> int:
     """Say what an error code means and what to do.
 

@@ -21,9 +21,9 @@ _MEDIA = "headrace-av"
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """List the containers and codecs of this build, or describe one.
 

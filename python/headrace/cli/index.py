@@ -26,14 +26,14 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file; default, in HEADRACE_CACHE, where loaders look."
+            "--output", "-o", help="Index file; default: in HEADRACE_CACHE, where loaders find it."
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     part: PartOption = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Note where the rows of each JPEG begin: crops decode faster.
 

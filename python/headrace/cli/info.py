@@ -29,17 +29,17 @@ def run(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A path, as headrace.open takes it, or one picture, sound, video.",
+            help="A path, as headrace.open takes it, or an image, audio or video file.",
         ),
     ],
     record: Annotated[int, typer.Option(metavar="N", min=0, help="The record to show.")] = 0,
     picture: Annotated[
-        Path | None, typer.Option("--picture", "-p", help="Write the record's picture here (PNG).")
+        Path | None, typer.Option("--picture", "-p", help="Write the record's image to this PNG.")
     ] = None,
     recover: Annotated[
-        bool, typer.Option("--recover", help="Of a pack that was cut off, open what is whole.")
+        bool, typer.Option("--recover", help="Open the complete part of a truncated pack.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Show records, fields, bytes, classes, and one picture.
 

@@ -21,8 +21,7 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FIELD=KIND",
-        help="What a field means, where the container does not know it: seg=mask. May be given "
-        "again.",
+        help="Kind of a field that the format does not define: seg=mask (repeatable).",
     ),
 ]
 

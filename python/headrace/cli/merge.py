@@ -23,12 +23,12 @@ def run(
         Path, typer.Argument(metavar="DEST", help="The folder that all parts were written to.")
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare every file's SHA-256, not its size alone.")
+        bool, typer.Option("--verify", help="Compare SHA-256 of every file, not only sizes.")
     ] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Only print the missing parts: 3,17-20.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """End a job of parts: are all there? Then DEST is one dataset.
 

@@ -18,9 +18,9 @@ EXAMPLES = (
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,
 ) -> int:
     """List the transforms, or describe one.
 

@@ -25,7 +25,7 @@ def run(
         list[str], typer.Argument(metavar="SOURCE", help="Paths, as headrace.open takes them.")
     ],
     out: Annotated[
-        Path, typer.Option("--output", "-o", help="The pack; with --shards, a folder of them.")
+        Path, typer.Option("--output", "-o", help="Output pack; with --shards, a folder.")
     ],
     level: Annotated[
         str,
@@ -36,14 +36,14 @@ def run(
         ),
     ] = LEVELS[0],
     shards: Annotated[
-        int, typer.Option(metavar="N", min=1, max=99_999, help="Files to divide it into.")
+        int, typer.Option(metavar="N", min=1, max=99_999, help="Number of files to write.")
     ] = 1,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a pack that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing pack.")] = False,
     part: PartOption = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Write a dataset as a pack: lossless, faster to decode.
 

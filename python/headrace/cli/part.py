@@ -14,7 +14,7 @@ PartOption = Annotated[
     typer.Option(
         "--part",
         metavar="I/N",
-        help="Make part I of N, from 0 on, in the folder; `headrace merge` ends the job.",
+        help="Make part I of N (from 0) in the output folder; `headrace merge` completes the job.",
     ),
 ]
 

@@ -33,21 +33,21 @@ def run(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A path, as headrace.open takes it, or one picture, sound, video.",
+            help="A path, as headrace.open takes it, or an image, audio or video file.",
         ),
     ],
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all bad records (JSON lines).")
     ] = None,
     recover: Annotated[
-        bool, typer.Option("--recover", help="Of a pack that was cut off, scan what is whole.")
+        bool, typer.Option("--recover", help="Scan the complete part of a truncated pack.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     kinds: Kinds = None,
     part: PartOption = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     **keywords: Any,
 ) -> int:
     """Decode every record whole and list those that are bad.

@@ -16,18 +16,18 @@ EXAMPLES = ("headrace unpack train.hrpack -o unpacked/",)
 
 @output.command
 def run(
-    pack: Annotated[str, typer.Argument(metavar="PACK", help="What `headrace pack` wrote.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
+    pack: Annotated[str, typer.Argument(metavar="PACK", help="A pack made by `headrace pack`.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace files that have other bytes.")
+        bool, typer.Option("--force", help="Overwrite files whose contents differ.")
     ] = False,
     recover: Annotated[
-        bool, typer.Option("--recover", help="Of a pack that was cut off, unpack what is whole.")
+        bool, typer.Option("--recover", help="Unpack the complete part of a truncated pack.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Give the files of a pack back, byte for byte.
 
