@@ -92,7 +92,7 @@ Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::han
   const Schema& schema = self.source->schema();
   const auto found = std::ranges::find(schema, field, &Field::name);
   if (found == schema.end() || found->kind != FieldKind::kAudio || !found->encoded) {
-    throw nb::value_error(("\"" + field + "\" is no field of encoded sounds").c_str());
+    throw nb::value_error(("\"" + field + "\" is not a field of encoded sounds").c_str());
   }
   const Progress report = progress_from(progress);
   SoundForms forms;

@@ -246,7 +246,7 @@ def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     data = arrow_file(path, {"cafe_x": [1, 2, 3], "b": [1, 2, 3]})
     path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))
-    with pytest.raises(hr.UnsupportedError, match="the name of a column is no UTF-8"):
+    with pytest.raises(hr.UnsupportedError, match="the name of a column is not UTF-8"):
         hr.open(path)
     data = arrow_file(path, {"label": ["cafe_x", "b"]})
     path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))

@@ -99,7 +99,7 @@ def test_a_random_clip_is_a_slice_of_the_whole(
 
 
 def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: float) -> int:
-    """Where a clip begins in the whole; fails where it is no slice of it."""
+    """Where a clip begins in the whole; fails where it is not a slice of it."""
     first = np.abs(whole[0, : whole.shape[1] - part.shape[1] + 1] - part[0, 0])
     for begin in np.argsort(first, kind="stable")[:2000]:
         if first[begin] > bound:
@@ -107,7 +107,7 @@ def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: flo
         there = whole[:, begin : begin + part.shape[1]]
         if np.abs(there - part).max() <= bound:
             return int(begin)
-    raise AssertionError("the clip is no slice of the sound")
+    raise AssertionError("the clip is not a slice of the sound")
 
 
 def test_a_header_that_promises_too_much_costs_nothing() -> None:

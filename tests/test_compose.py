@@ -120,7 +120,7 @@ def test_one_plan_serves_images_of_all_sizes(monkeypatch: pytest.MonkeyPatch) ->
         assert np.array_equal(flip(each), each[:, ::-1])
         assert np.array_equal(flip({"mask": each[..., 0]})["mask"], each[:, ::-1, 0])
     assert len(made) == 2
-    for shape in ((5, 6, 3), (5, 7, 3)):  # what is no image keeps its shape
+    for shape in ((5, 6, 3), (5, 7, 3)):  # what is not an image keeps its shape
         values = np.ones(shape)
         assert np.array_equal(flip({"image": PIXELS, "x": values})["x"], values)
 

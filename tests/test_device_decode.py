@@ -505,7 +505,7 @@ def test_corrupt_files_of_the_test_data() -> None:
 def test_auto_leaves_it_to_the_cpu_where_there_is_no_gpu(photos: Path) -> None:
     view = loader(photos, train(), decode="auto").dlpack(_core.open_device("cpu"))
     next(iter(view))
-    assert view.stats()["decode"] == "cpu: cpu is no GPU"
+    assert view.stats()["decode"] == "cpu: cpu is not a GPU"
     plain = loader(photos, train(), decode="device")
     next(iter(plain))
     assert plain.stats()["decode"] == "cpu: batches stay on the host"

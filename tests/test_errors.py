@@ -22,13 +22,13 @@ SMALL = [T.Resize((8, 8))]
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """20 pictures of which number 7 is no picture and number 13 ends in its header."""
+    """20 pictures of which number 7 is not a picture and number 13 ends in its header."""
     folder = tmp_path / "data" / "only"
     folder.mkdir(parents=True)
     for number in range(20):
         pixels = np.full((10, 10, 3), number, np.uint8)
         Image.fromarray(pixels).save(folder / f"{number:02}.png")
-    (folder / "07.png").write_bytes(b"this is no picture, and never was one")
+    (folder / "07.png").write_bytes(b"this is not a picture, and never was one")
     (folder / "13.png").write_bytes((folder / "13.png").read_bytes()[:20])
     return tmp_path / "data"
 

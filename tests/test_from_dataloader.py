@@ -340,7 +340,7 @@ def test_classes_are_recognized_by_name_and_module(pictures: Path) -> None:
 
 def test_what_is_no_dataloader_says_what_to_write() -> None:
     data = [(np.zeros((3, 4, 4), np.uint8), 1)]
-    with pytest.raises(hr.ConfigError, match=r"HR0834.*list is no DataLoader") as caught:
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*list is not a DataLoader") as caught:
         hr.from_dataloader(data)
     assert "hr.Loader(dataset" in caught.value.hint
 

@@ -105,7 +105,7 @@ def test_albumentations_drops_rows_of_a_whole_group(tmp_path: Any) -> None:
     ("params", "kinds", "text"),
     [
         ({"bbox": "coco"}, {}, "pascal_voc"),
-        ({"bbox": "pascal_voc", "label_fields": ["label"]}, {}, "is no field"),
+        ({"bbox": "pascal_voc", "label_fields": ["label"]}, {}, "is not a field"),
         ({"points": "xya"}, {}, "remove_invisible=False"),
         ({"points": "xy", "remove_invisible": True}, {}, "remove_invisible=False"),
     ],

@@ -194,7 +194,7 @@ def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
         (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is not known"),
         (("boxes",), {"boxes": "boxes:xyxy"}, "no picture whose size"),
         (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor for one"),
-        (("image", "name"), {}, ".name. is no number"),
+        (("image", "name"), {}, ".name. is not a number"),
     ],
 )
 def test_what_it_cannot_take_is_refused_before_a_thread_starts(

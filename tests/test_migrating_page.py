@@ -29,7 +29,7 @@ NO_TRANSFORMS = {
 def rows() -> dict[str, tuple[str, str, str]]:
     table = PAGE.read_text().partition("| torchvision v2 | operator |")[2].partition("\n\n")[0]
     found = [row.groups() for row in map(ROW.fullmatch, table.splitlines()[2:]) if row]
-    assert len(found) == len(table.splitlines()) - 2, "a row that is no row of this table"
+    assert len(found) == len(table.splitlines()) - 2, "a row that is not a row of this table"
     assert [row[0] for row in found] == sorted({row[0] for row in found})
     return {name: (operator, how, remark) for name, operator, how, remark in found}
 

@@ -87,7 +87,7 @@ def clamped(value: Any, mode: str) -> Any:
 
 
 def rows_apart(ours: Array, theirs: Array, form: str, within: float, context: str) -> int:
-    """How many differ. Angles are one where whole turns lie between, and what is no number is."""
+    """How many differ. Angles that differ by whole turns are equal; so are NaNs."""
     assert ours.shape == theirs.shape, context
     apart = np.abs(ours.astype("float64") - theirs)
     if form != "xyxyxyxy":
@@ -235,7 +235,7 @@ def test_packs_and_joint_steps_know_what_they_are(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_strange_boxes_stay_their_own_affair(form: str) -> None:
-    """What is no number, or endless, or flat, breaks nothing, and no other row."""
+    """What is not a number, or endless, or flat, breaks nothing, and no other row."""
     good = random_boxes(np.random.default_rng(7), form, "float32")
     strange = good.copy()
     strange[::2] = np.float32([np.nan, np.inf, 0, -1e38])[np.arange(ROWS // 2) % 4, None]

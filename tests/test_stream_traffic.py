@@ -55,7 +55,7 @@ def shards(pictures: Path) -> dict[str, bytes]:
     return out
 
 
-# Where the number of streams, 64, is no multiple of the processes, two read those on a border.
+# Where the number of streams, 64, is not a multiple of the processes, two read those on a border.
 @pytest.mark.parametrize(("world", "most"), [(2, 1.02), (3, 1 + 3 / 64), (4, 1.02)])
 def test_processes_read_each_byte_about_once(
     world: int,

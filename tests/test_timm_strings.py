@@ -64,8 +64,8 @@ def test_masks_and_boxes_follow_what_is_moved() -> None:
     ("rand-n16-tweights", '"n16" wants more operations than there are'),
     ("rand--m9", '"" is no piece of it'),
     ("original-m9", '"m9" is no piece of it'),
-    ("orginal", '"orginal" is no policy'),
-    ("", '"" is no policy'),
+    ("orginal", '"orginal" is not a policy'),
+    ("", '"" is not a policy'),
     ("augmix-n2", '"n2" is no piece of it'),
     ("augmix-a0", '"a0" is out of range'),
 ])  # fmt: skip

@@ -72,7 +72,7 @@ std::string_view JsonReader::read_string() {
 void JsonReader::read_multibyte() {
   const size_t length = utf8_length_from(static_cast<uint8_t>(*at_));
   if (length == 0 || !available(length) || utf8_length({at_, length}) != length) {
-    return fail("a string is no UTF-8");
+    return fail("a string is not UTF-8");
   }
   at_ += length;
 }

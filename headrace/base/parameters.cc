@@ -25,7 +25,7 @@ const ErrorCode kMissingParameter{
 const ErrorCode kWrongType{
     "HR0103", ErrorKind::kConfig, "parameter of the wrong type",
     "An argument cannot be read as the type that the parameter has. Nothing is converted silently: "
-    "True is no number, 2.5 is no integer, \"3\" is no number."};
+    "True is not a number, 2.5 is not an integer, \"3\" is not a number."};
 
 const ErrorCode kOutOfRange{
     "HR0104", ErrorKind::kConfig, "parameter out of range",

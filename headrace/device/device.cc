@@ -30,7 +30,7 @@ const ErrorCode kNoSuchDevice{
     "for. The message says what it found: no driver, one that is too old, fewer devices, or a "
     "build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
 
-// "cuda" -> 0, "cuda:1" -> 1; -1 where it is no name of the backend's.
+// "cuda" -> 0, "cuda:1" -> 1; -1 where it is not a name of the backend's.
 int index_of(std::string_view name, const DeviceBackend& backend) {
   if (name == backend.name) return 0;
   if (!backend.numbered || !name.starts_with(backend.name)) return -1;

@@ -69,7 +69,7 @@ TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
   expect_near(rectangle_of(high).data(), of_high.data(), 8);
 }
 
-// What is no box goes through all of it: nothing is read beyond it, and no loop waits for it.
+// What is not a box goes through all of it: nothing is read beyond it, and no loop waits for it.
 TEST(RotatedBox, MayBeAnything) {
   using Limits = std::numeric_limits<float>;
   for (const float strange :

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// torch's: what is no number stays so, on whichever side.
+// torch's: what is not a number stays so, on whichever side.
 template <class Real>
 Real least_of(Real a, Real b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);

@@ -42,7 +42,7 @@ DecodeChoice choose_decode(const DecodeQuestion& question) {
   if (!question.device) return {false, "cpu: batches stay on the host"};
   if (const std::string why = in_the_way(question); !why.empty()) return on_cpu(question, why);
   if (question.use == DecodeUse::kAuto && question.device->backend() != "cuda") {
-    return {false, "cpu: " + question.device->name() + " is no GPU"};
+    return {false, "cpu: " + question.device->name() + " is not a GPU"};
   }
   return {true, "device: " + question.device->name()};
 }

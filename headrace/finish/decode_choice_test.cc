@@ -51,7 +51,7 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
   const DecodeChoice chosen = choose_decode(question(DecodeUse::kAuto, gpu), kFinished);
   EXPECT_EQ(chosen.text, "device: cuda:0");
   EXPECT_EQ(choose_decode(question(DecodeUse::kAuto, *host_device()), kFinished).text,
-            "cpu: cpu is no GPU");
+            "cpu: cpu is not a GPU");
   const auto tried = [&](int64_t on_device, int64_t without_index, int64_t progressive) {
     DeviceDecoding::Counts counts{};
     counts[size_t(Place::kDevice)] = on_device;

@@ -272,7 +272,7 @@ TEST(Recipe, PadsOfEqualFillFoldAndOthersDoNot) {
   ASSERT_TRUE(recipe.pad(1, 2, 3, 4, kRed));
   ASSERT_TRUE(recipe.pad(1, 0, 0, 0, kRed));
   EXPECT_FALSE(recipe.pad(0, 1, 0, 0, kBlack));
-  EXPECT_TRUE(recipe.pad(0, 0, 0, 0, kBlack)) << "no border is no step";
+  EXPECT_TRUE(recipe.pad(0, 0, 0, 0, kBlack)) << "no border is not a step";
   EXPECT_EQ(recipe.size(), (Size{10, 10}));
   EXPECT_EQ(render(recipe), with_borders(random_grid(3, 4, 5, 13), 2, 2, 3, 4, kRed));
 }

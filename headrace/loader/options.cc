@@ -49,8 +49,8 @@ std::vector<LoaderOption> batch_options() {
   return {
       {{.name = "batch_size",
         .type = ParamType::kInt,
-        .doc =
-            "Records per batch in this process. Give either batch_size or global_batch_size; neither when the sampler decides (hr.sampling.budget).",
+        .doc = "Records per batch in this process. Give either batch_size or global_batch_size; "
+               "neither when the sampler decides (hr.sampling.budget).",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.batch_size; })},
@@ -63,8 +63,8 @@ std::vector<LoaderOption> batch_options() {
       one_of<LastBatch>(
           {.name = "last_batch",
            .type = ParamType::kString,
-           .doc =
-               "The incomplete last batch of an epoch: \"keep\", \"drop\" or \"pad\" it; the field valid is False for padding.",
+           .doc = "The incomplete last batch of an epoch: \"keep\", \"drop\" or \"pad\" it; the "
+                  "field valid is False for padding.",
            .fallback = std::string("keep")},
           kBatches, [](auto& o) -> auto& { return o.last_batch; },
           {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
@@ -72,21 +72,23 @@ std::vector<LoaderOption> batch_options() {
           {.name = "uneven",
            .type = ParamType::kString,
            .doc =
-               "Allow world sizes that do not divide the global batch: batches differ by one record, and batch.weight scales the loss. \"pad\": shorter ones get one more row, whose valid is False. See docs/elastic.md.",
+               "Allow world sizes that do not divide the global batch: batches differ by one "
+               "record, and batch.weight scales the loss. \"pad\": shorter ones get one more row, "
+               "whose valid is False. See docs/elastic.md.",
            .fallback = std::string("off")},
           kBatches, [](auto& o) -> auto& { return o.uneven; },
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
       {{.name = "fields",
         .type = ParamType::kStrings,
-        .doc =
-            "Names and order of the fields to deliver; id, key and valid are available besides the source's own. None: all fields of the source."},
+        .doc = "Names and order of the fields to deliver; id, key and valid are available besides "
+               "the source's own. None: all fields of the source."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.fields; })},
       one_of<MemoryFormat>(
           {.name = "memory_format",
            .type = ParamType::kString,
-           .doc =
-               "Memory layout of images: \"channels_first\" or \"channels_last\"; the shape is (B, C, H, W) either way.",
+           .doc = "Memory layout of images: \"channels_first\" or \"channels_last\"; the shape is "
+                  "(B, C, H, W) either way.",
            .fallback = std::string("channels_first")},
           kBatches, [](auto& o) -> auto& { return o.plan.memory_format; },
           {{"channels_first", MemoryFormat::kChannelsFirst},
@@ -94,8 +96,9 @@ std::vector<LoaderOption> batch_options() {
       one_of<Ragged>(
           {.name = "ragged",
            .type = ParamType::kString,
-           .doc =
-               "How to batch fields whose records differ in shape: \"list\" delivers lists, \"pad\" one tensor with lengths and a mask, \"packed\" concatenated values with offsets. None or \"refuse\": raise an error."},
+           .doc = "How to batch fields whose records differ in shape: \"list\" delivers lists, "
+                  "\"pad\" one tensor with lengths and a mask, \"packed\" concatenated values with "
+                  "offsets. None or \"refuse\": raise an error."},
           kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
           {{"refuse", Ragged::kRefuse},
            {"list", Ragged::kList},
@@ -104,7 +107,8 @@ std::vector<LoaderOption> batch_options() {
       {{.name = "pad_value",
         .type = ParamType::kStrings,
         .doc =
-            "With ragged=\"pad\": padding values by field name. Default: -1 for signed integers, the dtype's -1 for class ids of masks, 0 otherwise."},
+            "With ragged=\"pad\": padding values by field name. Default: -1 for signed integers, "
+            "the dtype's -1 for class ids of masks, 0 otherwise."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.pad_values; })},
       {{.name = "pad_to_multiple_of",
@@ -123,14 +127,18 @@ std::vector<LoaderOption> order_options() {
       {{.name = "shuffle",
         .type = ParamType::kBool,
         .doc =
-            "Shuffle each epoch, as a function of (seed, epoch). True: over all records. \"blocks\": shuffle blocks of neighbouring records (a few MiB each), and the records of shuffle_window of them at a time, for disks with slow random reads. \"streams\": deal blocks to streams, of which each machine reads its own, for remote data and several machines. See docs/combining.md.",
+            "Shuffle each epoch, as a function of (seed, epoch). True: over all records. "
+            "\"blocks\": shuffle blocks of neighbouring records (a few MiB each), and the records "
+            "of shuffle_window of them at a time, for disks with slow random reads. \"streams\": "
+            "deal blocks to streams, of which each machine reads its own, for remote data and "
+            "several machines. See docs/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
       {{.name = "shuffle_window",
         .type = ParamType::kInt,
-        .doc =
-            "Blocks whose records are mixed: in all with shuffle=\"blocks\" (None: 32), per stream with \"streams\" (None: 8).",
+        .doc = "Blocks whose records are mixed: in all with shuffle=\"blocks\" (None: 32), per "
+               "stream with \"streams\" (None: 8).",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
@@ -158,30 +166,31 @@ std::vector<LoaderOption> speed_options() {
   return {
       {{.name = "threads",
         .type = ParamType::kInt,
-        .doc =
-            "Threads that read, decode and transform. None: the allowed cores divided by the ranks on this machine.",
+        .doc = "Threads that read, decode and transform. None: the allowed cores divided by the "
+               "ranks on this machine.",
         .minimum = 1,
         .maximum = kInt32},
        kSpeed,
        into([](auto& o) -> auto& { return o.threads; })},
       {{.name = "memory_limit",
         .type = ParamType::kInt,
-        .doc =
-            "Everything that the engine may hold: bytes, or a string like \"2 GiB\". None: a quarter of the available memory.",
+        .doc = "Everything that the engine may hold: bytes, or a string like \"2 GiB\". None: a "
+               "quarter of the available memory.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.memory_limit; })},
       {{.name = "cache",
         .type = ParamType::kInt,
-        .doc =
-            "Bytes of memory_limit that keep records as stored: what is read first stays in memory for all epochs, shared by the loaders of this process.",
+        .doc = "Bytes of memory_limit that keep records as stored: what is read first stays in "
+               "memory for all epochs, shared by the loaders of this process.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},
       {{.name = "disk_cache",
         .type = ParamType::kInt,
-        .doc =
-            "Bytes of local disk, in HEADRACE_CACHE, for blocks of remote files: shared by all processes of the machine, for all epochs and later runs. None: the value of HEADRACE_DISK_CACHE, else no disk cache.",
+        .doc = "Bytes of local disk, in HEADRACE_CACHE, for blocks of remote files: shared by all "
+               "processes of the machine, for all epochs and later runs. None: the value of "
+               "HEADRACE_DISK_CACHE, else no disk cache.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.disk_cache; })},
@@ -189,7 +198,11 @@ std::vector<LoaderOption> speed_options() {
           {.name = "resident",
            .type = ParamType::kString,
            .doc =
-               "Keep all records in memory as they are before the first random transform (uint8), within memory_limit: the same batches, decoded once. \"auto\": if they take at most half of memory_limit. Records are loaded when the first batch is requested; later changes of files are not read, and a file found changed at the start of an epoch raises a warning. See docs/resident.md.",
+               "Keep all records in memory as they are before the first random transform (uint8), "
+               "within memory_limit: the same batches, decoded once. \"auto\": if they take at "
+               "most half of memory_limit. Records are loaded when the first batch is requested; "
+               "later changes of files are not read, and a file found changed at the start of an "
+               "epoch raises a warning. See docs/resident.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
@@ -197,7 +210,9 @@ std::vector<LoaderOption> speed_options() {
           {.name = "index",
            .type = ParamType::kString,
            .doc =
-               "JPEG row index: decode less, same pixels. \"use\": the index that headrace.index made, if there is one; \"auto\": also build it while decoding, for the following epochs; a path: an index at another place; False: none.",
+               "JPEG row index: decode less, same pixels. \"use\": the index that headrace.index "
+               "made, if there is one; \"auto\": also build it while decoding, for the following "
+               "epochs; a path: an index at another place; False: none.",
            .fallback = std::string("use")},
           kSpeed, [](auto& o) -> auto& { return o.row_index; },
           {{"off", RowIndexUse::kOff}, {"use", RowIndexUse::kUse}, {"auto", RowIndexUse::kAuto}}),
@@ -208,7 +223,11 @@ std::vector<LoaderOption> speed_options() {
           {.name = "finish",
            .type = ParamType::kString,
            .doc =
-               "Where batches copied to a device are finished (ToDtype, Normalize, tables, the last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be copied instead of floats; \"host\": by the CPU threads; \"device\": there, or an error. T.ToDevice() in the list of transforms marks where it begins. Same batches; see docs/cuda.md.",
+               "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
+               "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
+               "copied instead of floats; \"host\": by the CPU threads; \"device\": there, or an "
+               "error. T.ToDevice() in the list of transforms marks where it begins. Same "
+               "batches; see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
@@ -216,14 +235,18 @@ std::vector<LoaderOption> speed_options() {
           {.name = "decode",
            .type = ParamType::kString,
            .doc =
-               "Where baseline JPEGs with a row index (index=, dense packs) are decoded and resized when batches are copied to a device. \"cpu\": by the threads; \"device\": on the device, with the threads for images it cannot take, or an error if it can take none; \"auto\": on a GPU that can decode at least nine of ten. Same batches; see docs/cuda.md.",
+               "Where baseline JPEGs with a row index (index=, dense packs) are decoded and "
+               "resized when batches are copied to a device. \"cpu\": by the threads; \"device\": "
+               "on the device, with the threads for images it cannot take, or an error if it can "
+               "take none; \"auto\": on a GPU that can decode at least nine of ten. Same batches; "
+               "see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
-        .doc =
-            "Worker processes for transforms in Python, instead of one thread of this process: for transforms that hold the GIL. Same batches; see docs/migrating.md.",
+        .doc = "Worker processes for transforms in Python, instead of one thread of this process: "
+               "for transforms that hold the GIL. Same batches; see docs/migrating.md.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
@@ -232,7 +255,8 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "patience",
         .type = ParamType::kFloat,
         .doc =
-            "Seconds to wait for a batch before a warning says what the loader is waiting for. 0: never warn.",
+            "Seconds to wait for a batch before a warning says what the loader is waiting for. 0: "
+            "never warn.",
         .fallback = 60.0,
         .minimum = 0},
        kSpeed,
@@ -261,7 +285,8 @@ std::vector<LoaderOption> bad_data_options() {
           {.name = "on_error",
            .type = ParamType::kString,
            .doc =
-               "What to do with a bad record: \"raise\" ends the run, \"substitute\" puts another record in its row, \"skip\" leaves the row out of the batch.",
+               "What to do with a bad record: \"raise\" ends the run, \"substitute\" puts another "
+               "record in its row, \"skip\" leaves the row out of the batch.",
            .fallback = std::string("raise")},
           kBadData, [](auto& o) -> auto& { return o.on_error; },
           {{"raise", OnError::kRaise},
@@ -294,23 +319,25 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<bool>(
           {.name = "damaged",
            .type = ParamType::kString,
-           .doc =
-               "\"refuse\": a JPEG whose needed rows are missing is a bad record (so is such a PNG); other damage is repaired as libjpeg does, counted in stats() and reported once per epoch. \"repair\": missing rows are grey.",
+           .doc = "\"refuse\": a JPEG whose needed rows are missing is a bad record (so is such a "
+                  "PNG); other damage is repaired as libjpeg does, counted in stats() and reported "
+                  "once per epoch. \"repair\": missing rows are grey.",
            .fallback = std::string("refuse")},
           kBadData, [](auto& o) -> auto& { return o.plan.repair; },
           {{"refuse", false}, {"repair", true}}),
       {{.name = "strict",
         .type = ParamType::kBool,
-        .doc =
-            "Treat any corruption inside an image as an error, even where the decoder could repair it.",
+        .doc = "Treat any corruption inside an image as an error, even where the decoder could "
+               "repair it.",
         .fallback = false},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.strict; })},
       one_of<PictureMode>(
           {.name = "mode",
            .type = ParamType::kString,
-           .doc =
-               "What encoded images are converted to, by Pillow's names: \"RGB\", grayscale \"L\", \"RGBA\" with the file's alpha, or 255; \"stored\" keeps channels and depth (uint8, uint16, float32) of the first image, which all others must share.",
+           .doc = "What encoded images are converted to, by Pillow's names: \"RGB\", grayscale "
+                  "\"L\", \"RGBA\" with the file's alpha, or 255; \"stored\" keeps channels and "
+                  "depth (uint8, uint16, float32) of the first image, which all others must share.",
            .fallback = std::string("RGB")},
           kBadData, [](auto& o) -> auto& { return o.plan.mode; },
           {{"RGB", PictureMode::kRGB},
@@ -320,8 +347,8 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<SixteenBit>(
           {.name = "sixteen_bit",
            .type = ParamType::kString,
-           .doc =
-               "16-bit grayscale images raise an error; \"high_byte\" delivers value / 256, \"clip\" min(value, 255), as Pillow's convert() does.",
+           .doc = "16-bit grayscale images raise an error; \"high_byte\" delivers value / 256, "
+                  "\"clip\" min(value, 255), as Pillow's convert() does.",
            .fallback = std::string("refuse")},
           kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
           {{"refuse", SixteenBit::kRefuse},
@@ -337,8 +364,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.page; })},
       {{.name = "exif_orientation",
         .type = ParamType::kBool,
-        .doc =
-            "Rotate images upright by their Exif tag. False: deliver them as stored. None: as stored, with a warning if a tag says that an image is rotated."},
+        .doc = "Rotate images upright by their Exif tag. False: deliver them as stored. None: as "
+               "stored, with a warning if a tag says that an image is rotated."},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",
@@ -349,8 +376,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},
       {{.name = "isolate",
         .type = ParamType::kBool,
-        .doc =
-            "Decode videos in a sandboxed process (seccomp). False: without the sandbox, for trusted files on systems that do not allow it.",
+        .doc = "Decode videos in a sandboxed process (seccomp). False: without the sandbox, for "
+               "trusted files on systems that do not allow it.",
         .fallback = true},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.video.isolate; })},

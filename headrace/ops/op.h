@@ -246,7 +246,7 @@ class BatchOp {
   virtual bool on_device() const { return false; }
   // Plan time. Throws Exception for a field that it cannot work on.
   virtual void plan(const FieldState& field) const = 0;
-  // Run time. An error ends the run: it is no record's own.
+  // Run time. An error ends the run: it is not a record's own.
   virtual Result<void> apply(GroupContext& context) const = 0;
 };
 

@@ -25,7 +25,7 @@ using Floats = std::vector<double>;
 inline std::unique_ptr<Op> make_op(const std::string& name, const Given& given = {}) {
   const OpRecord* record = Registry<OpRecord>::find(name);
   if (!record || !record->make) {
-    ADD_FAILURE() << name << " is no operator with a step of its own";
+    ADD_FAILURE() << name << " is not an operator with a step of its own";
     return nullptr;
   }
   return record->make(Arguments(record->name, record->params, given));

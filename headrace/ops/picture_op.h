@@ -31,7 +31,7 @@ Result<Size> common_size(const OpContext& context);
 // The same where anything else follows them, which has one canvas; where nothing does, anything.
 Result<Size> canvas_of(const OpContext& context);
 
-// One field follows. `canvas`: what it lies on, if it is no picture.
+// One field follows. `canvas`: what it lies on, if it is not a picture.
 Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry);
 // Every field of the step follows. REQUIRES: the step has a picture.
 Result<void> follow(OpContext& context, const Geometry& geometry);

@@ -30,7 +30,7 @@ class PixelOp : public Op {
   // The image after the step. HR0510 for channels that it does not take, and for floats where it
   // has no arithmetic for them.
   void plan_step(const PixelStep& step, FieldState& image) const;
-  // The same where it is no step that will compute them.
+  // The same where it is not a step that will compute them.
   void plan_pixels(bool takes_floats, FieldState& image) const;
   // The step in one image, at run time.
   Result<void> compute(OpContext& context, int field, const PixelStep& step) const;

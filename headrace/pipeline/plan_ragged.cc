@@ -104,7 +104,7 @@ std::vector<uint8_t> element_of(DType dtype, double value) {
   return {};
 }
 
-// What is no class, no index and no count: -1 of integers that have it, all bits set in a mask's
+// What is not a class, no index and no count: -1 of integers that have it, all bits set in a mask's
 // class ids, which is the 255 that losses are told to ignore. Coordinates and pixels get 0.
 std::vector<uint8_t> usual_padding(const FieldState& state) {
   constexpr std::array kSigned = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};

@@ -54,7 +54,8 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
   if (rank_batch() % group != 0 || (!divides && group > 1)) {
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
                          (world_size > 1 ? " records a rank" : " records") +
-                         " is no multiple of the " + std::to_string(group) + " that a step mixes");
+                         " is not a multiple of the " + std::to_string(group) +
+                         " that a step mixes");
   }
   const int64_t left = positions % global_batch;
   if (last == LastBatch::kKeep && left > 0 && groups_in(left) < world_size) {

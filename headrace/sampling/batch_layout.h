@@ -40,7 +40,7 @@ class BatchLayout {
  public:
   // Throws HR0720 when the ranks do not divide the global batch and must, or are more than its
   // records; HR0721 when the kept last batch has fewer groups than there are ranks (a rank would
-  // have none), HR0723 when a rank's batch is no multiple of the group.
+  // have none), HR0723 when a rank's batch is not a multiple of the group.
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last,
               int64_t group = 1, Uneven uneven = Uneven::kNo);
 

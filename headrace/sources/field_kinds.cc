@@ -229,7 +229,7 @@ Kinds kinds_from(const std::vector<std::string>& said) {
     const std::string_view said = std::string_view(each).substr(end + 1);
     const std::optional<Meaning> meaning = meaning_from(said);
     if (end == std::string::npos || !meaning) {
-      raise(kBadKinds, "kinds= says \"" + std::string(said) + "\", which is no kind",
+      raise(kBadKinds, "kinds= says \"" + std::string(said) + "\", which is not a kind",
             known_kinds());
     }
     kinds[each.substr(0, end)] = *meaning;

@@ -89,7 +89,7 @@ TEST(WithKinds, WhatCannotBeIsRefused) {
               with_kinds(source, {{"imag", FieldKind::kMask}});
             }).find("did you mean \"image\"?"),
             std::string::npos);
-  EXPECT_NE(failure([] { kinds_from({"seg=maks"}); }).find("\"maks\", which is no kind"),
+  EXPECT_NE(failure([] { kinds_from({"seg=maks"}); }).find("\"maks\", which is not a kind"),
             std::string::npos);
 }
 

@@ -71,7 +71,8 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   if (!stratify_by.empty()) {
     values = source.integer_column(stratify_by);
     if (values.empty() && source.size() > 0) {
-      raise(kBadSplit, "'" + std::string(stratify_by) + "' is no column of integers of this source",
+      raise(kBadSplit,
+            "'" + std::string(stratify_by) + "' is not a column of integers of this source",
             "name a field such as label, or leave stratify out");
     }
   }

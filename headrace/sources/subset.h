@@ -16,7 +16,7 @@ namespace headrace {
 // Throws Exception HR0430 when an index lies outside.
 SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices);
 
-// The same view of wrap(source), where `source` is what it views; of a source that is no view,
+// The same view of wrap(source), where `source` is what it views; of a source that is not a view,
 // wrap(source). For wrappers that know records by the source's own numbers.
 SourcePtr with_viewed(const SourcePtr& source,
                       const std::function<SourcePtr(const SourcePtr&)>& wrap);

@@ -25,7 +25,7 @@ constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
-// An address's query may be a key to it, and is no part of what is shown.
+// An address's query may be a key to it, and is not a part of what is shown.
 std::string shown(const std::string& path) {
   const std::string_view scheme = scheme_of(path);
   return scheme == "http" || scheme == "https" ? path.substr(0, path.find('?')) : path;

@@ -3,7 +3,7 @@
 // which bytes of which file they are and a checksum of each 32 KiB.
 //
 // The format is private and parsed as hostile input: what is cut short, changed or of another file
-// is no block. Every read is compared with its checksums. All members may be called from any
+// is not a block. Every read is compared with its checksums. All members may be called from any
 // thread.
 #pragma once
 
@@ -30,7 +30,7 @@ class BlockFile {
 
   // What is written after the block's bytes.
   static std::vector<uint8_t> footer(const BlockId& id, std::span<const uint8_t> bytes);
-  // Takes the descriptor, of a regular file, and closes it. Null where that is no block.
+  // Takes the descriptor, of a regular file, and closes it. Null where that is not a block.
   static std::unique_ptr<const BlockFile> open(int descriptor);
   ~BlockFile();
   BlockFile(const BlockFile&) = delete;

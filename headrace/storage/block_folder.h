@@ -78,7 +78,7 @@ class BlockFolder {
     int64_t used_ns = 0;  // the smallest is put out first
   };
   std::vector<Entry> entries() const;
-  // Its id, for people; empty path where it is no block.
+  // Its id, for people; empty path where it is not a block.
   BlockId id_of(const std::string& file) const;
   uint64_t total_bytes() const;
   // Deletes all that no process needs. Returns how many bytes.

@@ -123,7 +123,7 @@ def unpack(
 ) -> dict[str, Any]:
     """Give the files of a pack back, byte for byte, below a folder.
 
-    What is no file stands beside them: numbers and text in ``labels.jsonl``, a line for each
+    What is not a file stands beside them: numbers and text in ``labels.jsonl``, a line for each
     record, arrays in ``FIELD.npy``. A folder of pictures comes back as it was and needs neither.
 
     overwrite: replace files that have other bytes. recover: of a pack that was cut off, give back

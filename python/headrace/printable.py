@@ -2,7 +2,7 @@
 """Text from datasets, made fit for a terminal.
 
 Names of files and classes come with the data. An escape in one could clear the screen,
-set the title or answer for the user; a byte that is no UTF-8 could not be printed at all.
+set the title or answer for the user; a byte that is not UTF-8 could not be printed at all.
 
 >>> print(printable("a\\x1b[2Jb\\udcff.jpg"))
 a\\x1b[2Jb\\xff.jpg

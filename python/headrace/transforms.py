@@ -124,7 +124,7 @@ def flatten(transforms: Any) -> list[Any]:
             )
         return [step]
     raise _NOT_A_TRANSFORM.error(
-        f"{transforms!r} is no transform", hint="a transform, a callable, or a list of them"
+        f"{transforms!r} is not a transform", hint="a transform, a callable, or a list of them"
     )
 
 

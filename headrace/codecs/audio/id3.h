@@ -19,7 +19,7 @@ inline size_t id3_bytes(std::span<const uint8_t> bytes) {
 }
 
 // Where the file goes on behind such tags, of which some files have several. What would begin
-// behind the file's end is no tag.
+// behind the file's end is not a tag.
 inline Result<uint64_t> behind_id3(const ByteRanges& file) {
   constexpr uint64_t kTagHeader = 10;
   for (uint64_t at = 0;;) {

@@ -71,7 +71,7 @@ const Mp3Library& mp3_library() {
   return library;
 }
 
-// Whether the first frame is no sound and tells how many follow: the tag of Xing and LAME.
+// Whether the first frame is not a sound and tells how many follow: the tag of Xing and LAME.
 Result<bool> tells_its_length(const ByteRanges& file) {
   const Result<uint64_t> begin = behind_id3(file);
   if (!begin) return begin.error();

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Samples of 48 kHz; 0 of what is no packet.
+// Samples of 48 kHz; 0 of what is not a packet.
 inline int64_t opus_duration(std::span<const uint8_t> packet) {
   if (packet.empty()) return 0;
   const int config = packet[0] >> 3, code = packet[0] & 3;

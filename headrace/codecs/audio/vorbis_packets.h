@@ -15,7 +15,7 @@ namespace headrace {
 Result<std::vector<std::span<const uint8_t>>> vorbis_headers(std::span<const uint8_t> parameters);
 
 // Of each packet, how many samples are there once it is decoded, from the first one on. HR0350
-// where one of them is no packet of sound.
+// where one of them is not a packet of sound.
 Result<std::vector<int64_t>> vorbis_positions(std::span<const std::span<const uint8_t>> headers,
                                               std::span<const std::span<const uint8_t>> packets);
 

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Flags of a sample: it is no key, or needs others.
+// Flags of a sample: it is not a key, or needs others.
 constexpr uint32_t kNoKey = 0x10000, kNeedsOthers = 0x1000000;
 // Times beyond which sums could overflow; no clock comes there.
 constexpr uint64_t kMostTime = uint64_t{1} << 60;

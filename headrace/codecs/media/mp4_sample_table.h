@@ -21,9 +21,9 @@ struct Mp4Packets {
   int64_t end = 0;                  // where the next would be decoded
   uint32_t description = 0;         // the entry of stsd that they are coded by; 0: no packet yet
 
-  // Appends one, unless it is empty: that is no picture. HR0362 where it reaches out of the file,
-  // HR0365 where there are too many; HR0361 where they are larger than the file, lying upon one
-  // another.
+  // Appends one, unless it is empty: that is not a picture. HR0362 where it reaches out of the
+  // file, HR0365 where there are too many; HR0361 where they are larger than the file, lying upon
+  // one another.
   Result<void> add(const ByteRanges& file, MediaPacket packet, uint32_t duration);
   // HR0363 where it is another than that of the packets before.
   Result<void> coded_by(uint32_t entry);

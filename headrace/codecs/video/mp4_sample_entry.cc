@@ -29,7 +29,7 @@ constexpr CodedAs kCodings[] = {
     {box_named("mjpg"), VideoCodec::kMJPEG, 0},
 };
 
-// As it would be read aloud: "s263", or its number where it is no text.
+// As it would be read aloud: "s263", or its number where it is not text.
 std::string name_of(uint32_t type) {
   std::string name;
   for (int shift = 24; shift >= 0; shift -= 8) {

@@ -103,7 +103,8 @@ std::string find_folder(const std::string& path, const NameList& names) {
 std::string given_folder(const std::string& path, const std::string& folder,
                          const NameList& names) {
   if (!is_folder(folder)) {
-    raise(kCocoLacks, "images=\"" + folder + "\" is no folder", "give the folder of the pictures");
+    raise(kCocoLacks, "images=\"" + folder + "\" is not a folder",
+          "give the folder of the pictures");
   }
   std::string prefix = with_slash(folder);
   if (!answers_later(folder) && !holds_first(prefix, names))

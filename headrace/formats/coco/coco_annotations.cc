@@ -14,7 +14,7 @@ namespace headrace {
 
 const ErrorCode kMalformedCoco{
     "HR0433", ErrorKind::kData, "malformed COCO annotations",
-    "The file is no JSON, or not of COCO's shape: an object with the lists \"images\" (each with "
+    "The file is not JSON, or not of COCO's shape: an object with the lists \"images\" (each with "
     "an integer id and a file_name), \"annotations\" (each with an image_id) and \"categories\" "
     "(each with an id and a name). The message says at which byte. A file that is cut short was "
     "not written to its end."};
@@ -25,7 +25,7 @@ const ErrorCode kCocoMismatch{
     "would go to the wrong picture."};
 const ErrorCode kBadCocoRecord{
     "HR0435", ErrorKind::kData, "bad COCO annotation",
-    "An annotation of this picture cannot be used: a box that is no box or lies outside the "
+    "An annotation of this picture cannot be used: a box that is not a box or lies outside the "
     "picture, a category that is not listed, an outline that cannot be drawn. Only this record is "
     "bad, and on_error= says what becomes of it; fields=(\"image\",) reads the picture alone."};
 
@@ -240,7 +240,7 @@ class CocoParser {
 
   void box(CocoRow& row) {
     if (json_.type() != JsonReader::Type::kArray) {
-      problem("a box that is no list of numbers");
+      problem("a box that is not a list of numbers");
       return json_.skip();
     }
     int64_t count = 0;

@@ -86,7 +86,7 @@ struct CocoAnnotations {
   const CocoProblem* problem_of(int64_t image) const;
 };
 
-// Throws Exception: HR0433 what is no JSON or not of COCO's shape, with its offset; HR0434 what
+// Throws Exception: HR0433 what is not JSON or not of COCO's shape, with its offset; HR0434 what
 // contradicts itself; storage errors.
 CocoAnnotations read_coco(const File& file, const CocoOptions& options, const Progress& progress);
 

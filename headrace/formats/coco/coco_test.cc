@@ -194,7 +194,7 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [1e999, 0, 1, 1])"),
             "a box with a value that is no finite number");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1])"), "a box of 3 numbers, not of four");
-  EXPECT_EQ(what(R"("category_id": 2, "bbox": "0 0 1 1")"), "a box that is no list of numbers");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": "0 0 1 1")"), "a box that is not a list of numbers");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, -1, 1])"), "a box of negative size");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [7, 0, 1, 1])"),
             "a box that lies outside the picture");
@@ -303,7 +303,7 @@ TEST_F(Coco, WhatIsNotThereIsRefused) {
   EXPECT_EQ(refusal(kThree, {{"keypoints", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"captions", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"images", folder / "none"}}).what,
-            "images=\"" + (folder / "none") + "\" is no folder");
+            "images=\"" + (folder / "none") + "\" is not a folder");
   EXPECT_EQ(refusal_of_text(R"({"images": [], "annotations": []})").code->id, "HR0436");
 }
 

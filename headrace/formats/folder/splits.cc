@@ -65,7 +65,7 @@ std::string pattern_of(const std::vector<std::string>& chosen,
         std::mismatch(name.begin(), name.begin() + std::ptrdiff_t(common), other.begin()).first -
         name.begin());
   }
-  while (common > 0 && !(name[common - 1] >= 'A')) --common;  // a number is no part of it
+  while (common > 0 && !(name[common - 1] >= 'A')) --common;  // a number is not a part of it
   for (const std::string& pattern : {name.substr(0, common) + "*" + suffix, name}) {
     const auto fits = [&](const std::string& path) {
       return ::fnmatch(pattern.c_str(), std::string(last_name(path)).c_str(), 0) == 0;

@@ -79,7 +79,7 @@ void Hdf5Dataset::refuse(const Hdf5Object& object) {
     throw Exception(hdf5_leads_outside(file_.file(), "its data is stored in other files"));
   }
   if (!object.find(Hdf5MessageType::kLayout)) {
-    file_.damaged(object.address(), "an object that is no dataset");
+    file_.damaged(object.address(), "an object that is not a dataset");
   }
   if (space_.null || space_.sizes.empty()) {
     throw Exception(hdf5_unsupported(file_.file(), "a dataset that is one value, without rows",

@@ -104,7 +104,7 @@ TEST_F(Hdf5DatasetTest, chunks_over_the_end_may_be_stored_as_they_are) {
 
 TEST_F(Hdf5DatasetTest, what_is_no_table_of_values_is_refused) {
   const std::string row = contiguous(kData, 6);
-  EXPECT_EQ(rows(space({3, 2}) + kBytes), "HR0489: an object that is no dataset");
+  EXPECT_EQ(rows(space({3, 2}) + kBytes), "HR0489: an object that is not a dataset");
   EXPECT_EQ(rows(kBytes + row), "HR0489: a dataset without a shape");
   const std::string one = "HR0490: a dataset that is one value, without rows";
   EXPECT_EQ(rows(space({}) + kBytes + row), one);

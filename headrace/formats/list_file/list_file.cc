@@ -175,7 +175,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
   std::optional<Separator> separator;
   for (Lines lines(text); lines.next();) {
     if (lines.text.find('\0') != std::string_view::npos) {
-      bad_line(file, lines.number, "a NUL byte, so this is no text file",
+      bad_line(file, lines.number, "a NUL byte, so this is not a text file",
                "open it by its own format, or write the list as UTF-8");
     }
     if (!separator) {

@@ -95,7 +95,7 @@ class ManifestMaker {
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string_view near = nearest_name(name, views);
     raise(kManifestColumns,
-          std::string(parameter) + "\"" + name + "\" is no column of " + file_.path(),
+          std::string(parameter) + "\"" + name + "\" is not a column of " + file_.path(),
           near.empty() ? "the columns are " + quoted_list(names, 20)
                        : "did you mean \"" + std::string(near) + "\"?");
   }

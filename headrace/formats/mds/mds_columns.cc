@@ -39,7 +39,7 @@ Error bad_sample(std::string what, uint64_t offset) {
 }
 
 Result<int64_t> MdsEncoding::integer(std::span<const uint8_t>) const {
-  return bad_sample("the value is no integer");
+  return bad_sample("the value is not an integer");
 }
 
 MdsColumns::MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::string>& chosen)
@@ -150,7 +150,7 @@ Result<int64_t> MdsColumns::integer(size_t field, uint64_t bytes, const Read& re
   std::vector<Place> places;
   if (Result<void> placed = place_values(head, bytes, places); !placed) return placed.error();
   const Place& place = places[fields_[field].column];
-  if (place.bytes > kMost) return bad_sample("the value is no integer", place.offset);
+  if (place.bytes > kMost) return bad_sample("the value is not an integer", place.offset);
   std::vector<uint8_t> value(place.bytes);
   if (Result<void> done = read(place.offset, value); !done) return done.error();
   return fields_[field].encoding->integer(value);

@@ -88,7 +88,7 @@ class NumberEncoding final : public MdsEncoding {
       case DType::kUInt32:
         return int64_t{in.number<uint32_t>()};
       default:
-        return bad_sample("the value is no integer");
+        return bad_sample("the value is not an integer");
     }
   }
 
@@ -132,7 +132,7 @@ class TextNumberEncoding final : public MdsEncoding {
     if (problem == std::errc() && end == text.data() + text.size()) return number;
     const bool large = problem == std::errc::result_out_of_range;
     return bad_sample(large ? "the number \"" + std::string(text.substr(0, 40)) + "\" is too large"
-                            : "the text is no number");
+                            : "the text is not a number");
   }
 };
 

@@ -160,7 +160,7 @@ TEST_F(MdsTest, every_encoding_of_numbers_and_text) {
   EXPECT_NE(error_of(*open_one(columns, {sample, bad}), 1).find("is too large"), std::string::npos);
   bad[3] = "7x";
   EXPECT_NE(
-      error_of(*open_one(columns, {sample, bad}), 1).find("column \"d\": the text is no number"),
+      error_of(*open_one(columns, {sample, bad}), 1).find("column \"d\": the text is not a number"),
       std::string::npos);
 }
 

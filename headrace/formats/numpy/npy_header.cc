@@ -158,7 +158,7 @@ Result<NpyType> type_from(const std::string& descr, const std::string& path) {
   const auto parsed = rest.size() < 2 ? std::from_chars_result{end, std::errc::invalid_argument}
                                       : std::from_chars(rest.data() + 1, end, bytes);
   if (parsed.ec != std::errc() || (parsed.ptr != end && kind != 'M' && kind != 'm')) {
-    return damaged_array(path, "\"" + descr.substr(0, 40) + "\" is no type of NumPy");
+    return damaged_array(path, "\"" + descr.substr(0, 40) + "\" is not a type of NumPy");
   }
   type.bytes = bytes;
   if (kind == 'S' || kind == 'a' || kind == 'U') {
@@ -255,7 +255,7 @@ Result<void> parse(std::string_view text, uint64_t offset, const std::string& pa
     }
     if (!in.take(',') && !in.next_is('}')) in.fail();
   }
-  if (!in.good() || !in.at_end()) return damaged("its header is no dictionary of three entries");
+  if (!in.good() || !in.at_end()) return damaged("its header is not a dictionary of three entries");
   if (seen != 7) return damaged("its header lacks one of descr, fortran_order and shape");
   return {};
 }

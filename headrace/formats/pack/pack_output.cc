@@ -101,7 +101,7 @@ std::string what_leads_out(std::string_view key) {
     const size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);
     if (part.empty() || part == "." || part == "..") {
-      return "\"" + std::string(part) + "\" is no name of a file or folder";
+      return "\"" + std::string(part) + "\" is not a name of a file or folder";
     }
     if (part.size() > 255) return "a part of it has more than 255 bytes";
     if (slash == std::string_view::npos) return {};

@@ -50,7 +50,7 @@ bool is_shard_name(std::string_view name) {
   return name.starts_with("shard-") && name.ends_with(".hrpack");
 }
 
-// What lies in the folder of a pack and is no shard; empty where nothing does.
+// What lies in the folder of a pack and is not a shard; empty where nothing does.
 std::string foreign_in(const std::string& folder) {
   uint32_t shards = 0;
   struct stat status{};
@@ -142,7 +142,7 @@ void PackPlace::check() const {
   std::string hint = "choose another name, or replace it by overwrite=True (--force)";
   if (overwrite_) {
     if (!is_pack(out_)) {
-      hint = "it is no pack: choose another name";
+      hint = "it is not a pack: choose another name";
     } else if (std::string foreign = is_plain_folder(out_) ? foreign_in(out_) : "";
                !foreign.empty()) {
       hint = "not only a pack lies there (" + foreign + "): choose another name";

@@ -320,7 +320,7 @@ OpenedPack open_shards(const std::string& path, bool recover) {
     if (!file && file.error().code->id != "HR0201") throw Exception(file.error());
     if (!file) {
       const std::string what =
-          i == 0 ? "the folder is no pack, or its first shard is missing"
+          i == 0 ? "the folder is not a pack, or its first shard is missing"
                  : "shard " + std::to_string(i) + " of " + std::to_string(shards) + " is missing";
       if (!recover || i == 0) {
         raise(kShards, what + ": " + name,

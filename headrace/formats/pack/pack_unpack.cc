@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacking: each record's files, and what is no file in a manifest and arrays.
+// Unpacking: each record's files, and what is not a file in a manifest and arrays.
 #include "headrace/formats/pack/pack.h"
 
 #include <algorithm>
@@ -267,7 +267,7 @@ class Unpacking {
     } else if (is_indexed_video(header_.schema[field])) {
       const std::optional<IndexedVideo> video = indexed_video_from(buffer.bytes());
       if (video) bytes->assign(video->file.begin(), video->file.end());
-      if (!video) wrong = "it is no video with its index";
+      if (!video) wrong = "it is not a video with its index";
     } else {
       bytes = unpack_jpeg(buffer.bytes());
       if (!bytes) wrong = bytes.error().what;

@@ -52,7 +52,7 @@ Tensor read_tensor(JsonReader& json, std::string name) {
   size_t count = 0;
   const auto size = [&]() -> int64_t {
     const std::optional<int64_t> value = json.number().integer;
-    if (json.ok() && (!value || *value < 0)) json.fail("a size that is no number from 0 on");
+    if (json.ok() && (!value || *value < 0)) json.fail("a size that is not a number from 0 on");
     return json.ok() ? *value : 0;
   };
   bool shaped = false;

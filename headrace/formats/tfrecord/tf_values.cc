@@ -118,7 +118,7 @@ class Converter {
                     "fields= can leave it out");
     }
     if (field_.field.kind == FieldKind::kText && !is_utf8(feature.first_bytes())) {
-      return refuse("it is no text: the bytes are not UTF-8",
+      return refuse("it is not text: the bytes are not UTF-8",
                     "fields=[\"" + field_.field.name + "=" + field_.feature + ":bytes\"]");
     }
     out_.bytes = feature.first_bytes();

@@ -176,7 +176,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   }
   if (!checksum_fits(header)) return damaged("no header where one should be: its checksum", at_);
   const std::optional<uint64_t> stored = number_in(header.subspan(124, 12));
-  if (!stored) return damaged("the size of a member is no number", at_);
+  if (!stored) return damaged("the size of a member is not a number", at_);
   const char type = static_cast<char>(header_[156]);
   if (type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g') {
     extended = true;
@@ -307,7 +307,7 @@ Result<void> TarWalker::take_pax_value(std::string_view key, std::string_view va
     long_name_ = value.substr(0, value.find('\0'));
   } else if (key == "size" && !value.empty()) {
     pax_size_ = decimal_in(value);
-    if (!pax_size_) return damaged("the size of a member is no number", offset);
+    if (!pax_size_) return damaged("the size of a member is not a number", offset);
   }
   return {};
 }

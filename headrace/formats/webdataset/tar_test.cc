@@ -141,7 +141,7 @@ TEST(Tar, SizesInBinary) {
   }
   header[124] = char(0xFF);  // negative
   set_tar_checksum(header);
-  EXPECT_EQ(walk(header + "abc").error, "HR0464 the size of a member is no number");
+  EXPECT_EQ(walk(header + "abc").error, "HR0464 the size of a member is not a number");
 }
 
 TEST(Tar, SaysWhatIsWrongAndWhere) {
@@ -161,7 +161,7 @@ TEST(Tar, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(tar_member("x", "99 path=a\n", 'x')),
             "HR0464 an extended header (PAX) that makes no sense");
   EXPECT_EQ(error_of(tar_member("x", pax_record("size", "9223372036854775808"), 'x')),
-            "HR0464 the size of a member is no number");
+            "HR0464 the size of a member is not a number");
   EXPECT_EQ(error_of(tar_member("g", pax_record("path", "all"), 'g')),
             "HR0465 a global header sets \"path\" of all members after it");
   EXPECT_EQ(walk(good + tar_member("g", pax_record("comment", "c"), 'g') + good).files.size(), 2u);

@@ -108,7 +108,7 @@ Rule rule_of(const std::string& extension) {
     field.kind = FieldKind::kTensor;
   } else {
     field.kind = FieldKind::kBytes;
-    field.name = rule.own_name;  // "txt.gz" is no text
+    field.name = rule.own_name;  // "txt.gz" is not text
   }
   return rule;
 }

@@ -112,7 +112,7 @@ class Comparison {
     key_.clear();
     for (const Component& component : components_) {
       const bool begins = &component == components_.data();
-      if (component.offset % kTarBlock != 0) return in_line("an offset is no multiple of 512");
+      if (component.offset % kTarBlock != 0) return in_line("an offset is not a multiple of 512");
       if (component.offset < end_ + kTarBlock) return in_line("a member begins inside of another");
       if (component.offset > tar_.size() || component.bytes > tar_.size() - component.offset) {
         return in_line("a member lies outside of the archive");

@@ -115,7 +115,7 @@ TEST(WdsIndex, is_refused_where_it_is_not_that_of_the_archive) {
   EXPECT_EQ(with("v1.2 3", "v1.2 2"), "it has more lines than samples");
   EXPECT_EQ(with("v1.2 3", "v1.2 4"), "it has fewer lines than samples");
   EXPECT_EQ(with("v1.2 3", "v1.1 3"), "a line makes no sense (sample 1)");
-  EXPECT_EQ(with("jpg 512 0", "jpg 513 0"), "an offset is no multiple of 512 (sample 1)");
+  EXPECT_EQ(with("jpg 512 0", "jpg 513 0"), "an offset is not a multiple of 512 (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 9223372036854775296 0"),
             "a member lies outside of the archive (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 512 9223372036854775807"),

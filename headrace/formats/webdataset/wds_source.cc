@@ -154,7 +154,7 @@ class WebDataset final : public ExtentSource {
         break;
     }
     if (field.field.kind == FieldKind::kText && !is_utf8(data)) {
-      return bad_sample("the text is no UTF-8", "store it as UTF-8");
+      return bad_sample("the text is not UTF-8", "store it as UTF-8");
     }
     value.bytes = data;
     return {};
@@ -171,7 +171,7 @@ class WebDataset final : public ExtentSource {
     const WdsField& field = options_.fields[i];
     if (field.how == WdsField::How::kFolder) {
       const std::optional<int64_t> label = options_.folders.label_of(key, options_.classes);
-      if (!label) return bad_sample("its folder is no class", "name all classes in classes=");
+      if (!label) return bad_sample("its folder is not a class", "name all classes in classes=");
       out.fields[i].scalar = *label;
       return {};
     }

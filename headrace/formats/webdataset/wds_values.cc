@@ -114,7 +114,7 @@ Result<int64_t> wds_integer(std::span<const uint8_t> bytes, const ClassList& cla
   const std::string shown = "\"" + std::string(text.substr(0, 60)) + "\"";
   if (!whole) {
     return bad_sample(
-        shown + (classes.size() > 0 ? " is no integer and no class" : " is no integer"),
+        shown + (classes.size() > 0 ? " is neither an integer nor a class" : " is not an integer"),
         classes.size() > 0 ? "classes= must name all classes"
                            : "if it names a class, list all classes in classes=");
   }

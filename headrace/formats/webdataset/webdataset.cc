@@ -47,7 +47,7 @@ std::vector<std::vector<uint8_t>> arrays_of(const WdsField& field, const FileSet
           return files.read(extent.file, offset, bytes);
         },
         files.identity(extent.file).size);
-    // A bad sample is no sample; reading it says why.
+    // A bad sample is not a sample; reading it says why.
     (void)each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
       if (!field.takes(name.extension)) return true;
       const auto data = input.at(member.data, std::min(member.bytes, kHeader));

@@ -173,11 +173,11 @@ TEST_F(WebDatasetTest, values_are_what_their_extension_says) {
                             {"3.cls", "99999999999999999999"},
                             {"3.txt", "t"}},
                            {{"fields", std::vector<std::string>{"cls", "txt"}}});
-  EXPECT_EQ(read(*source, 0), "HR0466 bad sample: \"x\" is no integer");
+  EXPECT_EQ(read(*source, 0), "HR0466 bad sample: \"x\" is not an integer");
   EXPECT_EQ(read(*source, 1), "HR0466 bad sample: the sample has this component twice");
-  EXPECT_EQ(read(*source, 2), "HR0466 bad sample: \"99999999999999999999\" is no integer");
+  EXPECT_EQ(read(*source, 2), "HR0466 bad sample: \"99999999999999999999\" is not an integer");
   const auto text = open({{"1.txt", "a\xFF"}});
-  EXPECT_EQ(read(*text, 0), "HR0466 bad sample: the text is no UTF-8");
+  EXPECT_EQ(read(*text, 0), "HR0466 bad sample: the text is not UTF-8");
   const std::map<std::string, ParamValue> classes = {
       {"classes", std::vector<std::string>{"cat", "dog"}}};
   const auto named =

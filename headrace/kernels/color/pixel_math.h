@@ -23,7 +23,7 @@ inline constexpr float kSixth = static_cast<float>(1.0 / 6);
 HEADRACE_HD inline float clamped(float value, float least, float most) {
   return value < least ? least : value > most ? most : value;
 }
-// Cut off, to 0 to 255; what is no number is 0.
+// Cut off, to 0 to 255; what is not a number is 0.
 HEADRACE_HD inline uint8_t byte_from(float value) {
   return static_cast<uint8_t>(value > 0 ? (value < 255 ? value : 255.0f) : 0.0f);
 }

@@ -22,7 +22,7 @@ FloatRows brighten_floats, contrast_floats, saturate_floats, turn_hue_floats, in
 // Of the grey of all pixels, added up in float64: torch adds in float32, in an order of its own.
 float mean_gray_of_floats(const Picture& picture);
 // By tables of 8 bits, as torchvision equalizes floats: what lies beyond 0 to 1 counts as 0 or 1,
-// and what is no number as 0 (torch leaves both to the machine).
+// and what is not a number as 0 (torch leaves both to the machine).
 Picture bytes_of_floats(const Picture& picture);
 float float_of_byte(uint8_t value);
 // Drawn towards its blur of 3 x 3 by `rest`, and cut off to 0 to 1. torch adds the nine up in an

@@ -107,7 +107,7 @@ class EncodeBoxes final : public RowOp {
     for (size_t at = 0; at + 4 <= corners.size(); at += 4) {
       const float* const box = &corners[at];
       const bool finite = std::all_of(box, box + 4, [](float x) { return std::isfinite(x); });
-      if (!finite || box[2] <= box[0] || box[3] <= box[1]) continue;  // it is no box
+      if (!finite || box[2] <= box[0] || box[3] <= box[1]) continue;  // it is not a box
       const auto row = static_cast<int32_t>(at / 4);
       forced.emplace_back(match_anchors(anchors_, box, row, matches), row);
     }

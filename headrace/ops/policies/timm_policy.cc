@@ -180,7 +180,7 @@ TimmPolicy auto_policy(const TimmText& text) {
     steps = timm::kThree;
     policy.pair = 1;
   } else {
-    text.refuse(name, "is no policy of timm's",
+    text.refuse(name, "is not a policy of timm's",
                 "\"rand\", \"augmix\", \"original\", \"originalr\", \"v0\", \"v0r\" or \"3a\"");
   }
   text.check({"mstd"}, "mstd");

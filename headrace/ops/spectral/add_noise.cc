@@ -64,7 +64,7 @@ void cut_noise(const Noise& noise, int64_t channel, bool mono, std::vector<float
   }
 }
 
-// False where there is no ratio: an energy is no number.
+// False where there is no ratio: an energy is not a number.
 bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
   const auto count = static_cast<int64_t>(noise.size());
   const double of_noise = energy_of(noise.data(), count), of_sound = energy_of(sound, count);

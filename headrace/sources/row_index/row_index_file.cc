@@ -94,7 +94,8 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
   const auto version = in.number<uint32_t>(), flags = in.number<uint32_t>();
   const auto sum = ByteReader(std::span(found).subspan(kSumAt)).number<uint64_t>();
   if (!magic || sum != content_hash(std::span(found).first(kSumAt))) {
-    return Error{.code = &kNoRowIndex, .what = path + " is no row index", .where = {.file = path}};
+    return Error{
+        .code = &kNoRowIndex, .what = path + " is not a row index", .where = {.file = path}};
   }
   // Flags are must-understand, and none is known. Nothing is added to what older readers read.
   const uint32_t oldest = writable ? kRowIndexVersion : kOldestVersion;

@@ -51,14 +51,14 @@ class RowIndexFile {
     uint64_t live_bytes = 0;  // of the entries that the table points to
   };
 
-  // Errors: a storage error where there is no such file, HR0460 where it is no row index,
+  // Errors: a storage error where there is no such file, HR0460 where it is not a row index,
   // HR0461 where it is another dataset's.
   static Result<std::unique_ptr<RowIndexFile>> open(const std::string& path, const RowIndexKey& key,
                                                     bool writable);
   // An empty one that has no name before publish(). Null when it cannot be written.
   static std::unique_ptr<RowIndexFile> create(const std::string& path, const RowIndexKey& key);
-  // Opens it to be extended, or makes it; replaces what is no index of this dataset, or consists
-  // for the most part of entries that were superseded. Null when that is not possible.
+  // Opens it to be extended, or makes it; replaces what is not an index of this dataset, or
+  // consists for the most part of entries that were superseded. Null when that is not possible.
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
   // Of a file whatever dataset it belongs to. Errors: as of open().
   static Result<RowIndexKey> key_of(const std::string& path);

@@ -15,7 +15,7 @@ class Web final : public Cloud {
  public:
   Result<HttpRequest> object(const std::string& path) const override {
     std::optional<Url> url = parse_url(path);
-    if (!url) return request_error(path, "it is no address", "write https://HOST/PATH");
+    if (!url) return request_error(path, "it is not an address", "write https://HOST/PATH");
     return HttpRequest{
         .url = url->text(), .user = unescaped(url->user), .headers = remote_options()->headers};
   }

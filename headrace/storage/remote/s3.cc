@@ -129,7 +129,7 @@ class S3 final : public Cloud {
     std::optional<Url> url = parse_url(endpoint);
     if (!url || (url->scheme != "http" && url->scheme != "https")) {
       return Error{.code = &kBadEndpoint,
-                   .what = "\"" + endpoint + "\" is no address of a server",
+                   .what = "\"" + endpoint + "\" is not an address of a server",
                    .hint = "write http://HOST:PORT or https://HOST"};
     }
     while (url->path.ends_with('/')) url->path.pop_back();

@@ -44,7 +44,7 @@ def run(
 
     Its order stays, and encoded pictures are not changed. After an interruption the same command
     goes on where it stopped. Exit code 3 when a record was bad: one that cannot be read ends it, a
-    file that is no picture is written as it is and listed.
+    file that is not a picture is written as it is and listed.
     """
     opened = output.open_source(source)
     import headrace

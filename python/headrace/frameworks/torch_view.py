@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``loader.torch()`` returns: batches as torch tensors, with what scripts ask of a DataLoader.
 
-It is no DataLoader: frameworks put a sampler of their own around those.
+It is not a DataLoader: frameworks put a sampler of their own around those.
 """
 
 from __future__ import annotations

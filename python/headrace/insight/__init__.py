@@ -72,7 +72,7 @@ def doctor(
         tell: called with the name and number of each experiment as it begins.
 
     Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
-    Raises ConfigError for what is no loader, an unknown name in skip or verify, or no seconds.
+    Raises ConfigError for what is not a loader, an unknown name in skip or verify, or no seconds.
     """
     from headrace.insight.examination.examine import chosen, examine
     from headrace.insight.examination.findings import Findings

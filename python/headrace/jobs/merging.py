@@ -94,7 +94,7 @@ def in_ranges(numbers: Iterable[int]) -> str:
 def _plan(folder: Path) -> dict[str, Any]:
     plan = read_json(folder / STATE / JOB)
     if plan is None:
-        raise OTHER_JOB.error(f"{folder} is no job's folder", hint="--part 0/8 begins a job")
+        raise OTHER_JOB.error(f"{folder} is not a job's folder", hint="--part 0/8 begins a job")
     return plan
 
 

@@ -74,7 +74,7 @@ def _chosen(transform: Any, seen: Kinds) -> list[str]:
         raise refuse(
             transform,
             seen,
-            f"label_fields names {unknown[0]!r}, which is no field",
+            f"label_fields names {unknown[0]!r}, which is not a field",
             "label_fields= names fields of the record; it may be left out: rows follow their boxes",
         )
     return [f.name for f in seen if f.name in wanted]

@@ -110,7 +110,7 @@ def _check(transform: Any, fields: Kinds) -> None:
         raise refuse(transform, fields, "it takes one image")
     for field in fields:
         if field.kind in ("text", "bytes"):
-            raise refuse(transform, fields, f'"{field.name}" is no number')
+            raise refuse(transform, fields, f'"{field.name}" is not a number')
         if not _can_follow(field):
             raise refuse(
                 transform,

@@ -47,5 +47,5 @@ def _number(name: str, value: Any) -> int:
         number = -1
     most = UINT64 if name in _BITS else MOST
     if isinstance(value, bool) or not 0 <= number <= most:
-        raise _NOT_A_STATE.error(f"{name} is {value!r}, which is no number of a state")
+        raise _NOT_A_STATE.error(f"{name} is {value!r}, which is not a number of a state")
     return number

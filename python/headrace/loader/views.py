@@ -50,7 +50,7 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 class Delivered:
     """A loader whose batches are a framework's arrays. Everything else is the loader's own.
 
-    It can be iterated again and again, one epoch each time. It is no DataLoader: the loader divides
+    It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader divides
     each global batch over the ranks, so nothing must be put around it that does so a second time,
     and Lightning and Accelerate leave it as it is.
     """
@@ -130,7 +130,7 @@ class Delivered:
             return getattr(self.loader, name)
         except AttributeError:
             raise AttributeError(
-                f"{type(self).__name__} has no attribute {name!r}: it is no DataLoader, and "
+                f"{type(self).__name__} has no attribute {name!r}: it is not a DataLoader, and "
                 "docs/frameworks.md lists what .torch() has of one's attributes; .loader is the "
                 "headrace.Loader, .source its records"
             ) from None

@@ -69,7 +69,7 @@ def from_dataloader(
     dataloader, prefetched = opened(dataloader)
     if not hasattr(dataloader, "dataset") or not hasattr(dataloader, "collate_fn"):
         raise REFUSED.error(
-            f"{type(dataloader).__name__} is no DataLoader",
+            f"{type(dataloader).__name__} is not a DataLoader",
             hint="a dataset is hr.from_dataloader(DataLoader(dataset, batch_size=...)), or "
             "hr.Loader(dataset, [...], batch_size=...)",
         )

@@ -70,7 +70,7 @@ def _function_of(dataset: Any) -> tuple[types.FunctionType, dict[str, Any]]:
     if isinstance(function, functools.partial) and not function.args:
         function, keywords = function.func, dict(function.keywords)
     if not isinstance(function, types.FunctionType):
-        raise NoFormat("its transform is no function of the script's")
+        raise NoFormat("its transform is not a function of the script's")
     if options.keys() != {"transform"} or getattr(dataset, "_output_all_columns", False):
         raise NoFormat("its format has other options")
     return function, keywords

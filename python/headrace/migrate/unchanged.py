@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a translation relies on: a DataLoader that is changed afterwards is an error.
 
-What runs in Python goes on as the script has it, whatever it sets there, and is no part of this.
+What runs in Python goes on as the script has it, whatever it sets there, and is not a part of this.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Source:
         integers = [f.name for f in self.schema if f.dtype == "int64" and f.shape == ()]
         if name not in integers:
             raise _NO_COLUMN.error(
-                f"{name!r} is no integer field", hint=did_you_mean(name, integers)
+                f"{name!r} is not an integer field", hint=did_you_mean(name, integers)
             )
         values: np.ndarray[Any, np.dtype[np.int64]] = np.array(self.engine.integer_column(name))
         if len(values) != len(self):  # the source has no list of them: read the records

@@ -33,7 +33,7 @@ def table_in_memory(
     names: Sequence[str] = (),
     root: str | os.PathLike[str] = "",
 ) -> dict[str, Any] | None:
-    """Columns by name; None of what is no table. names: of the values of tuples."""
+    """Columns by name; None of what is not a table. names: of the values of tuples."""
     if type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(
         value, "columns"
     ):

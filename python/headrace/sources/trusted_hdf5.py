@@ -134,7 +134,7 @@ class _Rows:
             else:
                 group = group[name]
         if not isinstance(group, self._h5py.Dataset) or not group.shape:
-            raise _UNREADABLE.error(f"{path} is no dataset with rows")
+            raise _UNREADABLE.error(f"{path} is not a dataset with rows")
         if group.is_virtual or group.external:
             raise _UNREADABLE.error(
                 f"{path} lies in other files", hint="copy the data into this file (h5repack)"

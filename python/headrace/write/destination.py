@@ -126,7 +126,7 @@ class Destination:
             return os.open(self.work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except NotADirectoryError:
             raise _TAKEN.error(
-                f"{self.work} is no folder, and was not written by a conversion",
+                f"{self.work} is not a folder, and was not written by a conversion",
                 hint="move it away, or choose another name",
             ) from None
 

@@ -118,7 +118,7 @@ std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at
       frame.data = bytes.subspan(at, frame.end - at);
       return frame;
     } else {
-      ++at;  // as Pillow: what is no block is stepped over
+      ++at;  // as Pillow: what is not a block is stepped over
     }
   }
   if (announced && at >= bytes.size()) return frame;

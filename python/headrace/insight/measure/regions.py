@@ -42,7 +42,7 @@ class region:
 
     ``hr.doctor(loader, step)`` shows what share of the step each takes. Regions may lie in regions.
     Elsewhere it does nothing, in less than a microsecond. Raises ConfigError (HR0931) for
-    what is no name.
+    what is not a name.
     """
 
     __slots__ = ("_name", "_records")

@@ -222,7 +222,7 @@ class _Calls:
         return record
 
     def watch(self, number: int, homes: list[str]) -> None:
-        """Calls it under a look at exceptions that the code swallows. A stand-in that is no picture
+        """Calls it, watching exceptions that the code swallows. A stand-in that is not a picture
         can make a function raise that a picture would not."""
         attempt = self._attempt
         raised: list[str] = []

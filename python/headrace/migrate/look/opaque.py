@@ -26,7 +26,7 @@ _COMPARED = "multiprocessing.sharedctypes"
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether its contents cannot be compared, and it is no object of the user's."""
+    """Whether its contents cannot be compared, and it is not an object of the user's."""
     kind = type(value)
     home = module_of(kind)
     if home.partition(".")[0] in _MODULES or f"{home}.{kind.__qualname__}" in _OTHERS:

@@ -206,7 +206,7 @@ class Recorder(Stand):
             self.__dict__.update(own_joint=runs_together(self.own_real))
         if not self.own_joint:
             raise self._leave(
-                "takes the picture and other values together, and is no list of torchvision v2's "
+                "takes the image and other values together, and is not a list of torchvision v2's "
                 "transforms that Headrace has"
             )
         if inner:

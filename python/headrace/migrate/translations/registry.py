@@ -118,7 +118,7 @@ def native(transform: Any, form: Form) -> Translated | None:
     """None: nothing is left to do for it. Raises NoOperator."""
     name = known_name(transform)
     if form.kind == "other":
-        raise NoOperator("after it the image is no picture any more")
+        raise NoOperator("after it the image is not a picture any more")
     if name == "headrace.Keyword":
         albumentations = _home(transform.transform) == "albumentations"
         raise NoOperator(_OTHER_PIXELS if albumentations else "a callable of your own")

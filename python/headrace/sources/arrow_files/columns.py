@@ -110,7 +110,7 @@ def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
         names = list(schema.names)
     except UnicodeDecodeError as error:
         raise TABLE.error(
-            f"the name of a column is no UTF-8: {error.object!r}",
+            f"the name of a column is not UTF-8: {error.object!r}",
             hint="the file is damaged, or write it again with other names",
         ) from error
     features = _features(schema)
