@@ -63,7 +63,7 @@ def convert(
     keeps it where it is there and whole; ``headrace.jobs.merge(dest)`` ends the job.
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
-    each. After an interruption the same call goes on where it stopped. A file that is not an image is
+    each. After an interruption the same call goes on where it stopped. A file that is no image is
     written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether pictures are
     whole inside is for ``headrace scan`` to find out.
     ConfigError HR0277, HR0279, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a
