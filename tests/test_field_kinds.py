@@ -105,7 +105,7 @@ def test_normalize_never_touches_a_mask() -> None:
 
 def test_kinds_are_checked(folders: tuple[Path, Path]) -> None:
     for kinds, message in (
-        ({"image": "maks"}, "no kind"),
+        ({"image": "maks"}, "not a kind"),
         ({"imag": "mask"}, "did you mean .image"),
         ({"image": "boxes"}, "of another form"),
         ("mask", "kinds= is str"),

@@ -240,7 +240,11 @@ def test_arrays_and_tensors_are_numbers() -> None:
 
 
 def test_what_is_no_transform_is_refused(pictures: Path) -> None:
-    for entry, message in [(3, "no transform"), (T.Resize, "call it"), ("Resize", "no transform")]:
+    for entry, message in [
+        (3, "not a transform"),
+        (T.Resize, "call it"),
+        ("Resize", "not a transform"),
+    ]:
         with pytest.raises(hr.ConfigError, match=message):
             hr.Loader(pictures, [entry], batch_size=2)
 
@@ -309,7 +313,7 @@ def test_sources_show_what_they_have(pictures: Path) -> None:
     record = source[3]
     np.testing.assert_array_equal(record["image"], pixels_of(files_of(pictures)[3]))
     assert record["key"] == source.key(3) and "23 records" in repr(source)
-    with pytest.raises(hr.ConfigError, match="no integer field"):
+    with pytest.raises(hr.ConfigError, match="not an integer field"):
         source.column("image")
     with pytest.raises(hr.ConfigError, match="not a source"):
         hr.open(3)

@@ -347,7 +347,7 @@ def test_exit_codes_of_pack_and_unpack(photos: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "--force" in done.stderr
     assert run_command("pack", photos, "-o", out, "--force").returncode == 0
     done = run_command("pack", photos, "-o", photos, "--force")
-    assert done.returncode == 2 and "no pack" in done.stderr
+    assert done.returncode == 2 and "not a pack" in done.stderr
     assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0
     assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0  # it is all there
     next((tmp_path / "files").rglob("*.png")).write_bytes(b"mine")

@@ -64,8 +64,8 @@ TEST_F(Safetensors, DamageIsNamed) {
   has(refused(R"({"a":)" + two + R"(0,2]},"a":)" + two + "2,4]}}", "abcd"), "'a' is there twice");
   has(refused(one(R"("shape":[3],"data_offsets":[0,2])"), "ab"), "'a' of U8 (3,) has 2 bytes");
   has(refused(one(R"("shape":[9223372036854775807,4],"data_offsets":[0,2])"), "ab"), "has 2 bytes");
-  has(refused(one(R"("shape":[-1],"data_offsets":[0,2])"), "ab"), "no number from 0 on");
-  has(refused(one(R"("shape":[2],"data_offsets":[0,2.5])"), "ab"), "no number from 0 on");
+  has(refused(one(R"("shape":[-1],"data_offsets":[0,2])"), "ab"), "not a number from 0 on");
+  has(refused(one(R"("shape":[2],"data_offsets":[0,2.5])"), "ab"), "not a number from 0 on");
   has(refused(one(R"("shape":[2])"), "ab"), "two data_offsets");
   has(refused("[1]", "ab"), "its header:");
   has(refused(std::string(100000, '['), ""), "its header:");
