@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sounds
 from PIL import Image
 
 import headrace as hr
@@ -142,3 +143,14 @@ def test_the_index_that_pandas_writes_is_a_field(tmp_path: Path) -> None:
     source = hr.open(tmp_path / "a.csv")
     assert [field.name for field in source.schema] == ["image", "label", "index"]
     assert [record["index"] for record in source] == [7, 8]
+
+
+def test_text_beside_audio_is_read_without_the_audio(tmp_path: Path) -> None:
+    (tmp_path / "whole.wav").write_bytes(sounds.wav_of(sounds.int16_waves(800, seed=1)))
+    (tmp_path / "broken.wav").write_bytes(b"this is not audio")
+    names = ("whole.wav", "broken.wav", "missing.wav")
+    lines = [{"audio": name, "text": name[0]} for name in names]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    loader = hr.Loader(tmp_path / "t.jsonl", batch_size=3, fields="text")
+    assert [list(batch.text) for batch in loader] == [["w", "b", "m"]]
+    assert loader.stats()["bad_records"] == 0
