@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -69,11 +68,6 @@ class LaterFile final : public OpenFile {
   const std::string path_;
   const FileIdentity identity_;
 };
-
-// As a wait takes it: at least one, and whoever waits looks at the clock again.
-std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, 1000.0) * 1e3) + 1);
-}
 
 void land(LaterRead& read, Result<void> result) {
   read.result = std::move(result);
@@ -217,7 +211,7 @@ LaterRead read_and_wait(const Storage& storage, LaterRead read) {
     Mutex mutex;
     Condition changed;
     std::optional<LaterRead> arrived GUARDED_BY(mutex);
-    bool left GUARDED_BY(mutex) = false;  // nobody waits any more
+    bool left GUARDED_BY(mutex) = false;  // its caller has gone
   };
   auto waiting = std::make_shared<Waiting>();  // shared: who waits may leave before it arrives
   FilePiece piece = read.piece;
@@ -233,15 +227,12 @@ LaterRead read_and_wait(const Storage& storage, LaterRead read) {
   const ReadDeadline* const deadline = ReadDeadline::of_thread();
   MutexLock lock(waiting->mutex);
   while (!waiting->arrived) {
-    if (!deadline) {
-      waiting->changed.wait(waiting->mutex);
-    } else if (deadline->left() > 0) {
-      waiting->changed.wait_for(waiting->mutex, milliseconds_of(deadline->left()));
-    } else {
+    if (deadline && deadline->is_over()) {
       waiting->left = true;
       Error error = deadline->error(piece.path, static_cast<int64_t>(piece.offset));
       return {.piece = std::move(piece), .result = std::move(error)};
     }
+    ReadDeadline::wait(waiting->changed, waiting->mutex);
   }
   return std::move(*waiting->arrived);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/read_deadline.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "headrace/base/clock.h"
@@ -30,7 +32,17 @@ ReadDeadline::~ReadDeadline() { deadline = outer_; }
 
 const ReadDeadline* ReadDeadline::of_thread() { return deadline; }
 
-double ReadDeadline::left() const { return when_ - now(); }
+void ReadDeadline::wait(Condition& changed, Mutex& mutex) {
+  constexpr double kMost = 1000;  // seconds of one wait: more would overflow
+  if (!deadline) {
+    changed.wait(mutex);
+  } else if (const double left = deadline->when_ - now(); left > 0) {
+    const auto milliseconds = static_cast<int64_t>(std::min(left, kMost) * 1e3) + 1;
+    changed.wait_for(mutex, std::chrono::milliseconds(milliseconds));
+  }
+}
+
+bool ReadDeadline::is_over() const { return when_ <= now(); }
 
 Error ReadDeadline::error(const std::string& path, int64_t offset) const {
   char seconds[32];

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "headrace/base/error.h"
+#include "headrace/base/mutex.h"
 
 namespace headrace {
 
@@ -20,7 +21,9 @@ class ReadDeadline {
 
   // What this thread's reads have to keep; null where there is none.
   static const ReadDeadline* of_thread();
-  double left() const;  // seconds; not positive when it is over
+  // Waits for the condition, but no longer than until then; the caller looks whether it came.
+  static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
+  bool is_over() const;
   // HR0228, which on_error decides on.
   Error error(const std::string& path, int64_t offset) const;
 

@@ -3,7 +3,6 @@
 // waits for any. The worker that fetches a record reads it as ever, from the bytes that have
 // arrived (staged_reads.h).
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -22,10 +21,6 @@ namespace {
 // Neighbours become one read of so much at most. What lies between two is read as well, where it is
 // no more than this and no more than the second one.
 constexpr uint64_t kMostTogether = uint64_t{4} << 20, kNear = uint64_t{64} << 10;
-
-std::chrono::milliseconds milliseconds_left(const ReadDeadline& deadline) {
-  return std::chrono::milliseconds(static_cast<int64_t>(std::min(deadline.left(), 1.0) * 1e3) + 1);
-}
 
 bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
 
@@ -223,18 +218,14 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     depth_.taken(begin);
     auto found = entries_.find(number);
     while (found != entries_.end() && !found->second.ready) {
-      if (record_timeout_ > 0 && deadline.left() <= 0) {
+      if (record_timeout_ > 0 && deadline.is_over()) {
         drop_one(found);  // what arrives for it is dropped
         room_changed();
         out.result = too_late(index);
         return 0;
       }
       ++wait_for_reads_;
-      if (record_timeout_ > 0) {
-        changed_.wait_for(mutex_, milliseconds_left(deadline));
-      } else {
-        changed_.wait(mutex_);
-      }
+      ReadDeadline::wait(changed_, mutex_);
       --wait_for_reads_;
       found = entries_.find(number);
     }
