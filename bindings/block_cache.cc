@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `headrace cache` shows and deletes of the blocks in the user's cache folder.
-#include <nanobind/stl/optional.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "headrace/storage/block_cache_options.h"
 #include "headrace/storage/block_folder.h"
 #include "headrace/storage/file.h"
 
@@ -29,9 +26,6 @@ std::unique_ptr<BlockFolder> folder_of_user() {
 }  // namespace
 
 void bind_block_cache(nb::module_& module) {
-  module.def(
-      "bytes_from_text", [](const std::string& text) { return headrace::bytes_from_text(text); },
-      nb::arg("text"), "Of \"2 GB\", \"512 MiB\", \"1000\"; None where it is no such number.");
   module.def(
       "cached_blocks",
       [] {

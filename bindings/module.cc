@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <nanobind/stl/optional.h>
+
 #include "bindings/bindings.h"
+#include "headrace/base/byte_size.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::python {
@@ -63,6 +66,8 @@ NB_MODULE(_core, module) {
       },
       nb::sig("def simd_reason() -> tuple[bool, str, float, str]"),
       "Whether the level is forced, the best one, pdep's cost, what the level above it lacks.");
+  module.def("byte_size_of_text", &byte_size_of_text, nb::arg("text"),
+             "Of \"2 GB\", \"512 MiB\", \"1000\"; None for other text.");
   module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
   module.def("set_simd_level", &set_simd_level_by_name, nb::arg("name"),
              "For tests and benchmarks, while no loader runs. Results are equal on all levels.");

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace headrace {
 
@@ -15,9 +13,6 @@ struct BlockCacheOptions {
 
 // The limit. Throws Exception HR0298 where it is smaller than a few blocks.
 uint64_t checked_limit(const BlockCacheOptions& options);
-
-// "200GB", "1.5 TiB", "64000000". Nothing where it is no such number.
-std::optional<uint64_t> bytes_from_text(std::string_view text);
 
 // HEADRACE_DISK_CACHE; 0 where it is not set, or "0". Throws Exception HR0298 for what is no
 // number.

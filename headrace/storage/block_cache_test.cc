@@ -16,7 +16,6 @@
 #include <fstream>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -439,17 +438,6 @@ TEST_F(BlockCacheTest, LeavesNothingAndNothingHalfWhenKilled) {
       EXPECT_EQ(cache->counts().hits, static_cast<int64_t>(there)) << "all are whole";
     }
     fs::remove_all(folder_ / "blocks");
-  }
-}
-
-TEST(BlockCacheOptions, ReadSizesAsPeopleWriteThem) {
-  EXPECT_EQ(bytes_from_text("200GB"), 200'000'000'000u);
-  EXPECT_EQ(bytes_from_text("1.5 TiB"), 3 * (uint64_t{1} << 39));
-  EXPECT_EQ(bytes_from_text(" 64000000 "), 64'000'000u);
-  EXPECT_EQ(bytes_from_text("3 ki"), 3072u);
-  EXPECT_EQ(bytes_from_text("10m"), 10'000'000u);
-  for (const char* text : {"", "GB", "-1", "10XB", "10 GBs", "nan", "inf", "1e30"}) {
-    EXPECT_FALSE(bytes_from_text(text)) << text;
   }
 }
 

@@ -63,7 +63,7 @@ def size_in_bytes(name: str, value: Any) -> int:
     """1073741824, "1 GiB", "512 MiB", "2 GB"."""
     if not isinstance(value, str):
         return integer(name, value, 1)
-    found = _core.bytes_from_text(value)
+    found = _core.byte_size_of_text(value)
     if found is None:
         raise BAD_VALUE.error(
             f"{name} is not a size in bytes (got {value!r})",

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of bytes as people write them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace headrace {
+
+// "200GB", "1.5 TiB", "64000000". Nothing for other text.
+std::optional<uint64_t> byte_size_of_text(std::string_view text);
+
+}  // namespace headrace
