@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from typing import Any
 from far_sets import make_files, make_tars, photos_of, repeated, small_photos
 from object_store import ObjectStore
 from process_tree import cpu_seconds, pss_mib
+from waits import epoch_of
 
 import headrace as hr
 from headrace import transforms as T
@@ -40,32 +40,12 @@ STEPS = [T.RandomResizedCrop(224), T.RandomHorizontalFlip()]
 CASES = ("rates", "files", "stalls", "bytes")
 
 
-def client_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def epoch(loader: hr.Loader, pause: float = 0.0) -> dict[str, Any]:
-    """One epoch: records a second, CPU seconds per 1,000 records, the wait for each batch."""
-    waits, records, cpu, began = [], 0, client_cpu(), time.perf_counter()
-    iterator = iter(loader)
-    while True:
-        asked = time.perf_counter()
-        batch = next(iterator, None)
-        if batch is None:
-            break
-        waits.append(time.perf_counter() - asked)
-        records += len(batch.image)
-        del batch
-        if pause:
-            time.sleep(pause)
-    seconds = time.perf_counter() - began
-    return {
-        "rate": records / seconds,
-        "cpu": (client_cpu() - cpu) / records * 1000,
-        "waits": waits,
-        "records": records,
-    }
+def epoch(loader: hr.Loader) -> dict[str, Any]:
+    """One epoch: records per second, CPU seconds per 1,000 records."""
+    cpu = time.process_time()
+    one = epoch_of(loader)
+    used = time.process_time() - cpu
+    return {"rate": one.rate, "cpu": used / one.records * 1000, "records": one.records}
 
 
 def median(rounds: list[dict[str, Any]], what: str) -> float:
@@ -161,7 +141,7 @@ def files(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def stalls(given: argparse.Namespace) -> dict[str, Any]:
-    """The consumer takes 20 ms a batch, of 64 files: in a third of them one hangs."""
+    """A step takes 20 ms per batch of 64 files; one file hangs in a third of the batches."""
     small_files(given)
     out = {}
     for hang_every in (0, 200):
@@ -179,9 +159,9 @@ def stalls(given: argparse.Namespace) -> dict[str, Any]:
             )
             waits: list[float] = []
             turns: list[float] = []
-            epoch(loader, pause=0.02)  # start-up
+            epoch_of(loader, pause=0.02)  # start-up
             while len(waits) < given.batches:
-                first, *rest = epoch(loader, pause=0.02)["waits"]
+                first, *rest = epoch_of(loader, pause=0.02).waits
                 waits += rest
                 turns.append(first)
             loader.close()

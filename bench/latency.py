@@ -15,11 +15,11 @@ import argparse
 import io
 import statistics
 import tarfile
-import time
 from typing import Any
 
 import numpy as np
 from PIL import Image
+from waits import epoch_of
 
 import headrace as hr
 from headrace import _core, transforms
@@ -58,23 +58,6 @@ def shards(volume: Any, contents: list[bytes]) -> str:
     return f"{volume.root}/shards/train-{{00..07}}.tar"
 
 
-def epoch_of(loader: hr.Loader, pause: float = 0.0) -> tuple[float, list[float]]:
-    """Records a second, and the wait for each batch in ms."""
-    waits, records = [], 0
-    begin = time.perf_counter()
-    iterator = iter(loader)
-    while True:
-        asked = time.perf_counter()
-        batch = next(iterator, None)
-        if batch is None:
-            break
-        waits.append(1e3 * (time.perf_counter() - asked))
-        records += len(batch.image)
-        del batch
-        time.sleep(pause)
-    return records / (time.perf_counter() - begin), waits
-
-
 def measure(name: str, volume: Any, path: str, options: argparse.Namespace) -> None:
     volume.behave(0)
     source = hr.open(path)
@@ -91,13 +74,13 @@ def measure(name: str, volume: Any, path: str, options: argparse.Namespace) -> N
             )
             volume.behave(latency)
             before = volume.requests
-            rates[latency] = statistics.median(epoch_of(loader)[0] for _ in range(3))
+            rates[latency] = statistics.median(epoch_of(loader).rate for _ in range(3))
             requests = (volume.requests - before) / (3 * len(source))
             pause = 0.6 * options.batch_size / rates[latency]
             epoch_of(loader, pause)
-            turns = [epoch_of(loader, pause)[1] for _ in range(3)]
-            first = statistics.median(waits[0] for waits in turns)
-            rest = [wait for waits in turns for wait in waits[1:]]
+            turns = [epoch_of(loader, pause).waits for _ in range(3)]
+            first = 1e3 * statistics.median(waits[0] for waits in turns)
+            rest = [1e3 * wait for waits in turns for wait in waits[1:]]
             goal = f" (goal {GOALS[latency]:,})" if latency in GOALS else ""
             peak = loader.stats()["memory_peak"] / 2**20
             print(
