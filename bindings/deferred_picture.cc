@@ -153,10 +153,11 @@ void bind_deferred_picture(nb::module_& module) {
       .def(
           "to_unit",
           [](const P& self) {
-            MapStep step = {};
-            step.kind = MapStep::Kind::kConvert;
-            step.scale = step.divides = true;
-            return mapped(self, step);
+            return mapped(self, {.kind = MapStep::Kind::kConvert,
+                                 .scale = true,
+                                 .mean = {},
+                                 .std = {},
+                                 .divides = true});
           },
           "float32: bytes divided by 255, as ToTensor has it.")
       .def(

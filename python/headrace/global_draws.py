@@ -97,8 +97,9 @@ class _Turns:
     def _are_leaving(self) -> bool:
         """Whether a thread still frees a loader, which waits for its steps."""
         if self.leaving:
+            frames = _frames_beside()
             for thread, place in list(self.leaving.items()):
-                if place not in map(_place, _outwards(_frames_beside().get(thread))):
+                if place not in map(_place, _outwards(frames.get(thread))):
                     self.leaving.pop(thread, None)
         return bool(self.leaving)
 
