@@ -107,6 +107,27 @@ def test_signed_addresses_open_and_their_secrets_are_kept_nowhere(
     assert all(np.array_equal(a["image"], b["image"]) for a, b in zip(first, second, strict=True))
 
 
+KEEPS_BLOCKS = """
+import os, sys
+os.environ["HEADRACE_CACHE"] = sys.argv[1]
+import headrace as hr
+loader = hr.Loader(sys.argv[2], fields="label", batch_size=23, disk_cache="64 MiB")
+assert [len(batch.label) for batch in loader] == [23]
+assert loader.stats()["disk_cache"]["misses"] > 0
+"""
+
+
+def test_the_disk_cache_keeps_no_password(server: ObjectServer, tar: Path, tmp_path: Path) -> None:
+    server.objects["/train.tar"] = tar.read_bytes()
+    address = f"{server.url}/train.tar?sig=verysecret".replace("//", "//me:verysecret@")
+    done = run_code(KEEPS_BLOCKS, tmp_path, address)
+    assert done.returncode == 0, done.stderr
+    blocks = [path for path in (tmp_path / "blocks").rglob("*") if path.is_file()]
+    assert any(b"train.tar" in path.read_bytes() for path in blocks)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(b"verysecret" not in path.read_bytes() for path in kept)
+
+
 ENDS = """
 import sys, threading, time, urllib.error, urllib.request
 import headrace as hr

@@ -13,6 +13,7 @@
 #include "headrace/base/random.h"
 #include "headrace/storage/block_cache_options.h"
 #include "headrace/storage/delayed_calls.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -24,12 +25,6 @@ constexpr double kClosedSeconds = 30;
 constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
-
-// An address's query may be a key to it, and is not a part of what is shown.
-std::string shown(const std::string& path) {
-  const std::string_view scheme = scheme_of(path);
-  return scheme == "http" || scheme == "https" ? path.substr(0, path.find('?')) : path;
-}
 
 // Something that changes with the content.
 bool tells_versions(const FileIdentity& identity) {
@@ -130,12 +125,12 @@ std::vector<BlockCache::Part> BlockCache::parts_of(const LaterRead& read) const 
   if (whole && size > read.max_bytes) return out;
   const uint64_t begin = whole ? 0 : piece.offset, bytes = whole ? size : piece.bytes;
   if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage says so
-  const std::string path = shown(piece.path);
+  const std::string path = lasting_path(piece.path);
   for (uint64_t at = begin; at < begin + bytes;) {
     const uint64_t offset = at / block_bytes_ * block_bytes_;
     const uint64_t end = std::min(size, offset + block_bytes_);
     const uint64_t count = std::min(end, begin + bytes) - at;
-    out.push_back({.name = name_of_block(piece.path, *piece.known, offset),
+    out.push_back({.name = name_of_block(path, *piece.known, offset),
                    .id = {path, *piece.known, offset, end - offset},
                    .begin = at - offset,
                    .bytes = count,

@@ -20,7 +20,6 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/storage/paths.h"
 #include "headrace/storage/unguessable.h"
 
 namespace headrace {
@@ -74,8 +73,7 @@ std::optional<BlockName> BlockName::from_file(std::string_view file) {
   return out;
 }
 
-BlockName name_of_block(const std::string& given, const FileIdentity& identity, uint64_t offset) {
-  const std::string path = lasting_path(given);
+BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset) {
   const uint64_t numbers[] = {identity.device, identity.inode, identity.size,
                               static_cast<uint64_t>(identity.modified_ns), offset};
   const XXH128_hash_t of_numbers = XXH3_128bits(numbers, sizeof numbers);

@@ -36,6 +36,7 @@ struct BlockName {
 struct HashBlockName {
   size_t operator()(const BlockName& name) const { return name.low; }
 };
+// path: the lasting one.
 BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
 
 class BlockFolder {
