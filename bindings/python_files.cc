@@ -285,7 +285,7 @@ class PythonFiles final : public LaterStorage {
                                                          " were asked for");
       return;
     }
-    // Of a piece what came is what there is: the rest is asked for, and missing where none comes.
+    // A piece may come short: the rest is requested next, and is missing if nothing comes.
     const std::span<uint8_t> room =
         room_for(request, request.sized ? begin + bytes.size() : bytes.size(), out);
     out.got = std::min(room.size(), bytes.size());

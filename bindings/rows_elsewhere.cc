@@ -144,12 +144,12 @@ void bind_rows_elsewhere(nb::module_& module) {
       nb::arg("first"), nb::arg("count"), nb::arg("into"),
       nb::sig("def make_rows(loader: Loader, epoch: int, batch: int, first: int, count: int, "
               "into: list[typing.Any]) -> dict[str, typing.Any]"),
-      "Makes rows of a batch on this thread, in memory of row_bytes() each by output. What "
-      "became of them beside their bytes: failures, dropped, counters.");
+      "Makes rows of a batch on this thread, into memory of row_bytes() per row for each output. "
+      "Returns failures, dropped rows and counters.");
   module.def(
       "rows_ahead", &rows_ahead, nb::arg("loader"), nb::arg("most"), nb::arg("patience"),
-      "(number, epoch, batch, first, count) of rows that are not made here until they arrive or "
-      "are returned; None: there are none now. patience: seconds that the consumer waits.");
+      "Lends rows: (number, epoch, batch, first, count). This loader does not make them until "
+      "they are returned or `patience` seconds have passed. None: no rows to lend now.");
   module.def("rows_arrived", &rows_arrived, nb::arg("loader"), nb::arg("number"), nb::arg("values"),
              nb::arg("report"),
              nb::sig("def rows_arrived(loader: Loader, number: int, values: list[typing.Any], "

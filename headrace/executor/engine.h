@@ -72,8 +72,8 @@ class Engine final : public PoolClient {
   // One batch made at once on the calling thread, in memory of its own.
   Batch make(int64_t epoch, int64_t batch);
 
-  // Rows of a batch, made at once on the calling thread for an engine elsewhere, in memory
-  // that is asked for once for each output.
+  // Makes rows of a batch for another engine, on the calling thread; `memory` is called once per
+  // output.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
   // Rows that others make for this engine; any thread may call these. As OpenBatches has them.
   std::optional<RowsLent> rows_ahead(int most, double patience_seconds);

@@ -304,9 +304,9 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.error_rate; })},
       {{.name = "record_timeout",
         .type = ParamType::kFloat,
-        .doc = "Seconds that one record's bytes are waited for in an object store, on a web server "
-               "or in a filesystem object; later it is a bad record. None: no limit, and the order "
-               "never depends on how quick they are.",
+        .doc = "Seconds to wait for the bytes of one record from an object store, a web server or "
+               "a filesystem object; a later one is a bad record. None: no limit, so that batches "
+               "never depend on timing.",
         .minimum = 0.001,
         .maximum = 86400},
        kBadData,

@@ -21,9 +21,8 @@ struct Mp4Packets {
   int64_t end = 0;                  // where the next would be decoded
   uint32_t description = 0;         // the entry of stsd that they are coded by; 0: no packet yet
 
-  // Appends one, unless it is empty: that is not a picture. HR0362 where it reaches out of the
-  // file, HR0365 where there are too many; HR0361 where they are larger than the file, lying upon
-  // one another.
+  // Appends one; an empty one is not a frame and is ignored. HR0362 if it extends beyond the file,
+  // HR0365 if there are too many, HR0361 if they overlap, so that all are larger than the file.
   Result<void> add(const ByteRanges& file, MediaPacket packet, uint32_t duration);
   // HR0363 where it is another than that of the packets before.
   Result<void> coded_by(uint32_t entry);

@@ -35,7 +35,7 @@ bool begins_like_video(std::span<const uint8_t> bytes);
 // HR0360 where no reader knows the bytes.
 Result<VideoTrack> read_video(const ByteRanges& file);
 
-// What reading its sound may take, at most: there is no more of it than what is not a picture.
+// Upper bound of the memory for its audio: all bytes of the file that are not frames.
 size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file);
 
 }  // namespace headrace

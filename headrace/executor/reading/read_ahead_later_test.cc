@@ -127,7 +127,7 @@ TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-// Record 17 comes after 0.5 s, when nobody waits for it any more; and so does it alone.
+// Record 17 takes 0.5 s, longer than its limit, read ahead and on its own.
 TEST(ReadAheadLater, ARecordThatComesTooLateIsThatRecordsErrorAndIsDropped) {
   MemoryVolume volume("late", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.extra_seconds = request.path == "17" ? 0.5 : 0};

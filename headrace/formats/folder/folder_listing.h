@@ -52,7 +52,8 @@ struct FolderListing {
 
 // `seen_root` is called once the root's own entries are known (its folders stand in the listing,
 // not yet their content); it may throw. Throws Exception: HR02xx when a folder cannot be listed,
-// HR0408. A file of unknown suffix that cannot be looked into is not a picture, and counted.
+// HR0408. A file of unknown suffix that cannot be read is counted as
+// no image.
 FolderListing list_folder(const std::string& root, const Progress& progress,
                           const std::function<void(const FolderListing&)>& seen_root = {},
                           const MediaRecord& media = *all_media().front());
