@@ -4,7 +4,7 @@
 
     python bench/compare.py PHOTOS... --out build/bench
 
-docs/benchmarks.md says what is measured and what the numbers do not say.
+docs/internals/benchmarks.md says what is measured and what the numbers do not say.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the figures of a run of compare.py into documents.
 
-    python bench/figures.py build/bench README.md docs/*.md
+    python bench/figures.py build/bench README.md docs/*/*.md
 
 Whatever stands between `<!-- figures: NAME -->` or `<!-- figures: NAME SET -->` and
 `<!-- /figures -->` is replaced by what tables.py makes under that name; the charts that a document

@@ -4,8 +4,8 @@
 
     python bench/formats.py --photos PHOTOS --out build/bench/formats
 
-docs/formats/speed.md says what is measured and what the numbers do not say. The containers are made
-in --out once (some 9 GB), and stay there.
+docs/internals/container-speed.md says what is measured and what the numbers do not say. The
+containers are made in --out once (some 9 GB), and stay there.
 """
 
 from __future__ import annotations

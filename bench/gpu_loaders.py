@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whole loaders onto a GPU, beside what docs/cuda.md says of an H100, and what else is there.
+"""Whole loaders onto a GPU, beside what docs/guide/gpu.md says of an H100, and what else is there.
 
     python bench/gpu_loaders.py PHOTOS WORK [--device cuda] [--parts hash,loaders,...] [--seconds 1]
 
@@ -130,7 +130,7 @@ def loader_places(stats: Any) -> str:
 
 
 def time_loaders(bench: Bench) -> None:
-    """The figures that docs/cuda.md states."""
+    """The figures that docs/guide/gpu.md states."""
     many = 400_000  # an epoch's end drains what is under way
     dense, files = bench.source("dense", many), bench.source("files", many)
     for threads, large, small in ((16, 100e3, 100e3), (4, 70e3, 70e3), (1, 18e3, 18e3)):

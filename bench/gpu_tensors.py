@@ -20,7 +20,7 @@ from headrace import transforms as T
 
 
 def time_prefetch(bench: Bench) -> None:
-    """Batches of 256 x 3 x 224 x 224 beside steps of some 5 ms; predicted: docs/prefetch.md."""
+    """Batches of 256 x 3 x 224 x 224 beside steps of 5 ms; predicted: docs/guide/prefetch.md."""
     weights = torch.randn(4096, 4096, device=bench.device, dtype=torch.bfloat16)
 
     def step(batch: Any) -> object:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Original JPEG files from their dense form, in plain Python.
 
-Written from docs/dense-jpeg.md, docs/jpeg-remainder.md and ISO/IEC 10918-1 alone; it shares no
-code with Headrace. That it gives back every file which the tests pack proves that these suffice.
+Written from docs/spec/dense-jpeg.md, docs/spec/jpeg-remainder.md and ISO/IEC 10918-1 alone; it
+shares no code with Headrace. That it gives back every file which the tests pack proves that these
+suffice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of packs in plain Python, written from docs/pack-format.md alone.
+"""A reader of packs in plain Python, written from docs/spec/pack-format.md alone.
 
 It is slow, checks everything, and shares no code with Headrace: that it reads every pack which the
 tests make proves that the specification suffices. Packed pictures are given as they are stored.

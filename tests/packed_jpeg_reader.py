@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of packed JPEG pictures in plain Python, written from docs/packed-jpeg.md alone.
+"""A reader of packed JPEG pictures in plain Python, written from docs/spec/packed-jpeg.md alone.
 
 It is slow, checks much, and shares no code with Headrace: that it gives the coefficients of every
 picture which the tests pack proves that the specification suffices.

@@ -133,7 +133,8 @@ def test_an_example_of_the_docs_runs(
     assert done.returncode == 0, done.stderr
 
 
-KEYWORDS = re.split(r"^### `", (ROOT / "docs/loader.md").read_text(), flags=re.MULTILINE)[1:]
+OPTIONS = ROOT / "docs/reference/loader-options.md"
+KEYWORDS = re.split(r"^### `", OPTIONS.read_text(), flags=re.MULTILINE)[1:]
 
 
 def test_the_page_of_the_loaders_keywords_has_each_with_its_default() -> None:

@@ -18,7 +18,7 @@ def debian_packages() -> set[str]:
     return set((ROOT / "tools" / "requirements" / "debian.txt").read_text().split())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/installing.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start/installing.md"])
 def test_the_docs_name_the_list_of_packages_that_dev_installs(page: str) -> None:
     (line,) = re.findall(r"^apt-get install (.*)$", (ROOT / page).read_text(), re.MULTILINE)
     assert line == "--no-install-recommends python3-dev $(cat tools/requirements/debian.txt)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the recipes of docs/jobs.md make a dataset, as a scheduler would run them."""
+"""Promise: the recipes of docs/tools/jobs.md make a dataset, as a scheduler would run them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import headrace as hr
 
-PAGE = (Path(__file__).parent.parent / "docs" / "jobs.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "tools" / "jobs.md").read_text()
 PARTS = 4
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/pack-format.md says all that a reader needs: tests/pack_reader.py was written from it."""
+"""docs/spec/pack-format.md is complete: tests/pack_reader.py was written from it alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_plain_reader_reads_fields_of_every_storage(tmp_path: Path) -> None:
 
 
 def test_the_specifications_example_is_what_is_written(tmp_path: Path) -> None:
-    page = (DOCS / "pack-format.md").read_text()
+    page = (DOCS / "spec" / "pack-format.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     content = (tmp_path / "tiny.hrpack").read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/packed-jpeg.md suffices: a plain reader gets every coefficient out of what Headrace packs.
+"""docs/spec/packed-jpeg.md suffices: a plain reader decodes every coefficient that Headrace packs.
 
 Who says which coefficients a file has is libjpeg-turbo: they are dequantized, transformed with its
 arithmetic, and compared with the samples that Pillow's decoder gives.
@@ -132,7 +132,7 @@ def test_a_plain_reader_gets_the_coefficients_of_photos(tmp_path: Path) -> None:
 
 
 def test_the_specifications_example_is_a_picture() -> None:
-    page = (DOCS / "packed-jpeg.md").read_text()
+    page = (DOCS / "spec" / "packed-jpeg.md").read_text()
     shown = re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", page, re.MULTILINE)
     packed = b"".join(bytes.fromhex(line) for _, line in shown)
     assert [int(place, 16) for place, _ in shown] == list(

@@ -556,7 +556,7 @@ def test_what_is_counted_stands_in_one_table() -> None:
     # Of the Python front.
     own = {"remote", "python_workers", "finish", "decode", "decode_note", "resident", "devices"}
     assert [name for name in names if name not in own] == list(counters.LOADER)
-    page = (Path(__file__).parent.parent / "docs" / "watch.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "tools" / "watch.md").read_text()
     for name, entry in {**counters.LOADER, **counters.COPIES}.items():
         assert entry["doc"].endswith(".") and entry["adds"] in ("sum", "most"), name
         assert f"`headrace_loader_{entry['metric']}`" in page or not entry["metric"], name

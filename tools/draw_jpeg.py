@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/jpeg.md into a folder:
+"""Draws the pictures of docs/internals/jpeg.md into a folder:
 
 python tools/draw_jpeg.py docs/images
 

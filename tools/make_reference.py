@@ -168,9 +168,15 @@ def guides(output: Path) -> dict[str, str]:
 
 
 def place_of(page: Path) -> str:
-    """docs/formats/coco.md -> formats/coco.md; README.md stays."""
+    """docs/guide/video.md -> guide/video.md; README.md stays."""
     inside = page.relative_to(ROOT).as_posix()
     return inside.removeprefix("docs/")
+
+
+def linked_by_name(text: str, pages: Iterable[str]) -> str:
+    """Records in the code link to a page by its name alone: it has the folder that it is in."""
+    folders = {Path(page).name: page for page in pages if not page.endswith("index.md")}
+    return re.sub(r"\]\(([\w-]+\.md)", lambda link: f"]({folders.get(link[1], link[1])}", text)
 
 
 def slug(heading: str) -> str:
@@ -218,6 +224,7 @@ def main(output: Path) -> int:
         "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),
     }
+    pages["transforms.md"] = linked_by_name(pages["transforms.md"], pages)
     links = "".join(
         f"- [{pages[name].partition(chr(10))[0].lstrip('# ')}]({name})\n"
         for name in (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files, folders and modules that documents and comments name are there.
 
-- `bindings/released_gil.h`, `packed/dense_jpeg.cc`, `jpeg.cc`, `docs/jpeg.md`: the end of a path in
+- `bindings/released_gil.h`, `packed/dense_jpeg.cc`, `docs/internals/jpeg.md`: the end of a path in
   the repository. Python files count where a folder is named; users have a train.py, too.
 - `headrace/base/`, `python/headrace/insight/`: a folder.
 - `headrace.insight.measure.loop`: a module of the package, or a name in one.

@@ -23,11 +23,11 @@ TEMPLATES = ROOT / "tools" / "templates"
 def tables() -> dict[str, str]:
     """What belongs between the marks of each page."""
     return {
-        "docs/loader.md": table.page_table(options.KEYWORDS.values()),
-        "docs/migrating.md": dataloader_keywords.page_table(),
-        "docs/looking.md": counters.page_table(),
-        "docs/convert.md": write.page_table(),
-        "docs/formats/index.md": formats_table(),
+        "docs/reference/loader-options.md": table.page_table(options.KEYWORDS.values()),
+        "docs/start/migrating.md": dataloader_keywords.page_table(),
+        "docs/guide/looking.md": counters.page_table(),
+        "docs/tools/convert.md": write.page_table(),
+        "docs/guide/data/formats/index.md": formats_table(),
         "CONTRIBUTING.md": additions_table(),
     }
 
@@ -42,10 +42,10 @@ def formats_table() -> str:
     """The pages of formats, by their titles, with the functions that each of them describes."""
     rows = [
         ["A folder of images, a list of them", "`hr.folder`, `hr.open(...)`", "../sources.md"],
-        ["A pack of ours", "`hr.open(...)`", "../pack-format.md"],
+        ["A pack of ours", "`hr.open(...)`", "../../../spec/pack-format.md"],
     ]
-    for page in sorted((ROOT / "docs" / "formats").glob("*.md")):
-        if page.stem in ("index", "speed"):
+    for page in sorted((ROOT / "docs/guide/data/formats").glob("*.md")):
+        if page.stem == "index":
             continue
         text = page.read_text()
         named = set(re.findall(r"\bhr\.(\w+)", text))

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 // Of the pictures tried. A picture that is decoded on a GPU costs the CPU a sixth of one that is
-// not, at any number of threads (docs/cuda.md), but takes time from the model: so not for some.
+// not, at any number of threads (docs/guide/gpu.md), but takes time from the model: not for some.
 constexpr double kEnough = 0.9;
 
 const ErrorCode kNothingToDecode{

@@ -74,7 +74,7 @@ std::vector<LoaderOption> batch_options() {
            .doc =
                "Allow world sizes that do not divide the global batch: batches differ by one "
                "record, and batch.weight scales the loss. \"pad\": shorter ones get one more row, "
-               "whose valid is False. See docs/elastic.md.",
+               "whose valid is False. See docs/guide/elastic.md.",
            .fallback = std::string("off")},
           kBatches, [](auto& o) -> auto& { return o.uneven; },
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
@@ -131,7 +131,7 @@ std::vector<LoaderOption> order_options() {
             "\"blocks\": shuffle blocks of neighbouring records (a few MiB each), and the records "
             "of shuffle_window of them at a time, for disks with slow random reads. \"streams\": "
             "deal blocks to streams, of which each machine reads its own, for remote data and "
-            "several machines. See docs/combining.md.",
+            "several machines. See docs/guide/data/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
@@ -202,7 +202,7 @@ std::vector<LoaderOption> speed_options() {
                "within memory_limit: the same batches, decoded once. \"auto\": if they take at "
                "most half of memory_limit. Records are loaded when the first batch is requested; "
                "later changes of files are not read, and a file found changed at the start of an "
-               "epoch raises a warning. See docs/resident.md.",
+               "epoch raises a warning. See docs/guide/small-data.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
@@ -227,7 +227,7 @@ std::vector<LoaderOption> speed_options() {
                "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
                "copied instead of floats; \"host\": by the CPU threads; \"device\": there, or an "
                "error. T.ToDevice() in the list of transforms marks where it begins. Same "
-               "batches; see docs/cuda.md.",
+               "batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
@@ -239,14 +239,14 @@ std::vector<LoaderOption> speed_options() {
                "resized when batches are copied to a device. \"cpu\": by the threads; \"device\": "
                "on the device, with the threads for images it cannot take, or an error if it can "
                "take none; \"auto\": on a GPU that can decode at least nine of ten. Same batches; "
-               "see docs/cuda.md.",
+               "see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
         .doc = "Worker processes for transforms in Python, instead of one thread of this process: "
-               "for transforms that hold the GIL. Same batches; see docs/migrating.md.",
+               "for transforms that hold the GIL. Same batches; see docs/start/migrating.md.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},

@@ -21,7 +21,7 @@ _NO_SUCH_TRANSFORM = declare(
     "no such transform",
     "headrace.transforms has no class of this name. `headrace operators` lists all of them. What "
     "is missing may stand in the list as a Python function, or as torchvision's own transform: "
-    "docs/steps.md.",
+    "docs/guide/transforms/python.md.",
 )
 _NO_SUCH_CODE = declare(
     "HR0196",
@@ -35,7 +35,7 @@ _NO_SUCH_FORMAT = declare(
     "config",
     "no such format",
     "This build has no container and no codec of this name. `headrace formats` lists all of them; "
-    "docs/formats/index.md says which one reads what you have.",
+    "docs/guide/data/formats/index.md says which one reads what you have.",
 )
 
 # What pictures are from the start, or what the list says itself.

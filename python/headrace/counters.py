@@ -52,7 +52,7 @@ def added(all_stats: Iterable[Mapping[str, Any]], table: Table) -> dict[str, Any
 
 
 def page_table(table: Table = LOADER) -> str:
-    """The table of docs/looking.md."""
+    """The table of docs/guide/looking.md."""
     added_up = {"sum": "added", "most": "the largest"}
     rows = (
         f"| `{name}` | {entry['unit']} | {added_up[entry['adds']] if entry['unit'] else ''} | "

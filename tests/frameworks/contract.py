@@ -30,7 +30,7 @@ class Contract:
     """Derive, and say how the framework is asked for its batches and looked into."""
 
     name: ClassVar[str]
-    title: ClassVar[str]  # of its section in docs/frameworks.md
+    title: ClassVar[str]  # of its section in docs/guide/frameworks.md
     refused: ClassVar[dict[str, str]] = {}  # dtypes that the framework has not, and the error
     copied: ClassVar[tuple[str, ...]] = ()  # dtypes that cost a copy
     arrives_as: ClassVar[dict[str, str]] = {}  # dtypes that become others
@@ -185,7 +185,7 @@ class Contract:
             folder = tmp_path / "train" / f"class{number % 2}"
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(picture, folder)
-        preface, *sections = (ROOT / "docs" / "frameworks.md").read_text().split("\n## ")
+        preface, *sections = (ROOT / "docs" / "guide" / "frameworks.md").read_text().split("\n## ")
         (section,) = (text for text in sections if text.startswith(self.title + "\n"))
         code = "\n".join(re.findall(r"^```python\n(.*?)^```", preface + section, re.M | re.S))
         done = subprocess.run(

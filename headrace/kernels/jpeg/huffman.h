@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entropy-coded JPEG data -> quantized coefficients, for several pictures side by side.
 //
-// In two phases (docs/jpeg.md): walk() follows the bits of up to kMaxLanes streams at once, one
-// table lookup for one or two symbols, and notes what it saw; blocks_of() turns the notes of a run
-// of blocks into coefficients with vectors. A lane belongs to one thread.
+// In two phases (docs/internals/jpeg.md): walk() follows the bits of up to kMaxLanes streams at
+// once, one table lookup for one or two symbols, and notes what it saw; blocks_of() turns the notes
+// of a run of blocks into coefficients with vectors. A lane belongs to one thread.
 //
 // Whatever is suspicious (no such code, a coefficient beyond the 63rd, the end of the data) stops a
 // lane with kSuspicious, and the caller starts over with libjpeg. Nothing is read outside

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of blocks of quantized coefficients as bit planes: the packed form of docs/packed-jpeg.md.
+// A row of blocks of quantized coefficients as bit planes: packed JPEG (docs/spec/packed-jpeg.md).
 //
 // Blocks are packed in quads of 4, quads in groups of 16 blocks; a group holds four streams of bits
 // that are read side by side, and can be read without what stands before it. Reading gives planes

@@ -14,7 +14,7 @@ const OpRecord kFork{
         "image. Each list sees its own copy alone, and draws apart from the others: equal lists "
         "give different views. The field is read once; pictures are decoded where a branch shows "
         "them, once for all branches where that costs less.",
-    .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
+    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
     .params = {{.name = "field",
                 .type = ParamType::kString,
                 .doc = "The field to replace.",

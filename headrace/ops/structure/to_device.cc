@@ -21,7 +21,7 @@ const OpRecord kToDevice{
         "that decoding may be the device's, where decode= lets it; what cannot be decoded there is "
         "decoded on the CPU. finish=\"host\", and batches that stay on the host, leave all of it to "
         "the CPU. Other fields of the record are not touched.",
-    .page = {.unseen = "it changes nothing: [on the GPU](cuda.md)"},
+    .page = {.unseen = "it changes nothing: [on the GPU](gpu.md)"},
     .params = {},
     .oracle = "the list without it, bit for bit",
     .expand = [](const Arguments&, const Spec& spec, PlanBuilder& builder) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, `headrace`. One command, one file; docs/cli.md describes them all.
+"""The command line, `headrace`. One command, one file; docs/tools/cli.md describes them all.
 
 Exit codes: 0 good, 1 the question's answer is bad, 2 usage, 3 data, 4 environment.
 """

@@ -7,7 +7,7 @@ for images, labels in headrace.prefetch(dataloader, "cuda"):
 One thread takes batches from the source and stages them in pinned memory; the copies run on a
 stream of their own, ``depth`` batches ahead. A consumer's stream waits for the copy of its batch,
 and the memory of a batch is written again only when the work that used it is done: both by events,
-so the host never waits and nothing is left to luck. docs/prefetch.md tells how.
+so the host never waits and nothing is left to luck. docs/guide/prefetch.md tells how.
 """
 
 from __future__ import annotations

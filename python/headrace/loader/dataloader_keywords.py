@@ -2,7 +2,7 @@
 """The keywords of torch's DataLoader, and what becomes of each: one table.
 
 From it come what Loader says to a keyword of DataLoader (HR0158), what the report of
-``from_dataloader`` says of the ones that are not needed, and the table of docs/migrating.md.
+``from_dataloader`` says of the ones that are not needed, and the table of docs/start/migrating.md.
 """
 
 from __future__ import annotations
@@ -177,6 +177,6 @@ HINTS = {
 
 
 def page_table() -> str:
-    """The table of docs/migrating.md."""
+    """The table of docs/start/migrating.md."""
     rows = [row for keyword in KEYWORDS.values() for row in keyword.rows]
     return "\n".join(["| DataLoader | Loader |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])

@@ -59,7 +59,8 @@ class Loader(Outputs):
             field its own list (None drops the field).
         {keywords}
 
-    docs/loader.md has the cost of each, and an example. Raises ConfigError before any thread starts
+    docs/reference/loader-options.md has the cost of each, and an example. Raises ConfigError
+    before any thread starts
     where the call makes no sense.
     """
 

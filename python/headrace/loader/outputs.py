@@ -48,7 +48,7 @@ class Outputs:
         devices divides each batch by rows over them: a tuple of batches comes, one each.
 
         It has a DataLoader's ``dataset``, ``sampler``, ``batch_sampler`` and options, too, for
-        loops and trainers that ask for them (docs/frameworks.md), and is none.
+        loops and trainers that ask for them (docs/guide/frameworks.md), and is none.
         """
         from headrace.frameworks.torch_view import TorchBatches  # late
 

@@ -159,6 +159,6 @@ def stub(keywords: Sequence[Keyword]) -> str:
 
 
 def page_table(keywords: Iterable[Keyword]) -> str:
-    """The table of docs/loader.md."""
+    """The table of docs/reference/loader-options.md."""
     rows = (f"| {k.group} | `{k.name}` | `{k.default!r}` | {k.doc} |" for k in keywords)
     return "\n".join(["| | keyword | default | meaning |", "|---|---|---|---|", *rows])

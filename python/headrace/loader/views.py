@@ -131,8 +131,8 @@ class Delivered:
         except AttributeError:
             raise AttributeError(
                 f"{type(self).__name__} has no attribute {name!r}: it is not a DataLoader, and "
-                "docs/frameworks.md lists what .torch() has of one's attributes; .loader is the "
-                "headrace.Loader, .source its records"
+                "docs/guide/frameworks.md lists what .torch() has of one's attributes; .loader is "
+                "the headrace.Loader, .source its records"
             ) from None
 
     def __dir__(self) -> list[str]:

@@ -99,7 +99,7 @@ def container(name: str) -> WriterRecord:
 
 
 def page_table() -> str:
-    """The table of docs/convert.md."""
+    """The table of docs/tools/convert.md."""
     rows = (f"| `{name}` | {container(name).holds} |" for name in names())
     return "\n".join(["| `--to` | what is in it |", "|---|---|", *rows])
 

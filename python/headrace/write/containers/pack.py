@@ -33,7 +33,7 @@ def _packed(
 
 
 WRITER = WriterRecord(
-    holds="what [`headrace pack`](pack-format.md) writes",
+    holds="what [`headrace pack`](../spec/pack-format.md) writes",
     format="pack",
     whole=_packed,
     keeps_bytes=False,

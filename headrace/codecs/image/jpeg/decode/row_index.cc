@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// docs/dense-jpeg.md
+// docs/spec/dense-jpeg.md
 constexpr uint8_t kRowIndexMagic = 'R', kRowsAlone = 1, kWithInner = 2;
 constexpr int kSpacingUnit = 64;
 constexpr size_t kRowBytes = 11;       // with three predictors

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the MCU rows of a baseline JPEG begin: byte, bit and DC predictors of each; and, in version
 // 2, where decoding may begin inside of them, every so many bits. With it a decoder starts at the
-// window instead of at the top, and a device walks a picture in short stretches. docs/dense-jpeg.md
-// has the bytes.
+// window instead of at the top, and a device walks a picture in short stretches. Its bytes:
+// docs/spec/dense-jpeg.md.
 //
 // Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may cost time or
 // pixels of nothing but its own picture, never memory safety. That it belongs to the file is the

@@ -28,7 +28,7 @@ const ErrorCode kDamaged{
 
 using Bytes = std::span<const uint8_t>;
 
-// docs/dense-jpeg.md
+// docs/spec/dense-jpeg.md
 constexpr std::array<uint8_t, 4> kDenseMagic = {0x8A, 'H', 'R', 'J'};
 constexpr uint8_t kFirstVersion = 1, kDenseVersion = 2;  // the row index of the second has its own
 constexpr uint8_t kRemade = 1, kCompressed = 2;          // flags; above them the orientation

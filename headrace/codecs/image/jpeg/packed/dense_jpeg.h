@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dense form of a packed JPEG: an ordinary baseline file, with the row index that lets our
 // decoder start at the window, and what is needed to give back the file that it was made from
-// (docs/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg".
+// (docs/spec/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg".
 // Any thread may call these.
 #pragma once
 

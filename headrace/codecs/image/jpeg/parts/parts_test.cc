@@ -95,7 +95,7 @@ TEST_F(JpegPartsTest, EveryQualityComesBack) {
   }
 }
 
-// The example of docs/jpeg-remainder.md.
+// The example of docs/spec/jpeg-remainder.md.
 TEST_F(JpegPartsTest, AnOrdinaryFileIsTwentyFiveBytesBesideItsCoefficients) {
   const Bytes expected = {1,    4, 0xDB, 1,    8, 0xDB, 1,    0x11, 0xC0, 0,    0xC4, 1,   8,
                           0xC4, 1, 0x14, 0xC4, 1, 0x19, 0xC4, 1,    0x25, 0xDA, 0,    0xD9};

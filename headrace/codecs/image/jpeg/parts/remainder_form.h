@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes of the remainder's form (docs/jpeg-remainder.md), for its writer and
+// Codes of the remainder's form (docs/spec/jpeg-remainder.md), for its writer and
 // its reader.
 #pragma once
 
