@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third parties, one line each, with the Debian package that has it; reasons: ARCHITECTURE.md.
+# Third parties, one line each, with the Debian package that has it; reasons: docs/internals/dependencies.md.
 function(needs package found)
   if(NOT ${found})
     list(APPEND missing ${package})
