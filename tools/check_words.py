@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rejects wording that readers stumble over, in documentation, help texts and messages.
+
+Each rule has a pattern, its reason, and where it applies: "heading" and "text" of Markdown files,
+"message" for string literals of several words in the engine, the bindings and the package (help,
+errors, warnings, records' docs). Code, inline code and link targets are not looked at.
+
+Usage: check_words.py [ROOT]. Prints each breach as `file:line: "words": reason`. Exit 0 when clean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Rule:
+    pattern: str
+    reason: str
+    where: tuple[str, ...] = ("heading", "text", "message")
+
+
+DOCS = ("heading", "text")
+_UNITS = "records|images|batches|bytes|seconds|microseconds|milliseconds|µs|us|ms|[kMG]i?B"
+_PER = "record|batch|image|second|epoch|core|thread|rank|machine|file|pixel|frame|worker"
+RULES = (
+    Rule(
+        r"(?:^|[.:;] )Of (?!course)(?!\w+ing)",
+        'begin with the thing itself, not with "Of ..."',
+        ("heading",),
+    ),
+    Rule(r"\bmoving pictures?\b", "say video"),
+    Rule(r"\bpictures?\b", "say image, or image and mask", DOCS),
+    Rule(r"\b(?:an?|the|each|every) sound\b|\bsounds\b", "say audio, recording or clip", DOCS),
+    Rule(r"\ban own\b", "say a separate, its own, custom"),
+    Rule(r"\b(?:whoever|somebody|nobody)\b", "say the caller, the user, or use the passive", DOCS),
+    Rule(r"\banew\b", "say again"),
+    Rule(r"\bbesides?\b", "say next to, alongside, also, apart from", DOCS),
+    Rule(r"\bone another\b", "say each other", DOCS),
+    Rule(
+        r"\b(?:come|came|comes) true\b|\bin vain\b|\bforesee\w*\b",
+        "say predict, prediction held, discarded",
+        DOCS,
+    ),
+    Rule(
+        r"\b(?:is|are) none (?:of|that)\b|\bthat (?:is|are) none\b",
+        "say invalid, unknown, not a ...",
+    ),
+    Rule(r"\bis no (?:number|name|folder|file)\b", "say is not a ...", DOCS),
+    Rule(r"\bthat there (?:is|are) not\b", "say unknown or missing"),
+    Rule(r"\b(?:has|have) not(?=[.,;:)]|\s+(?:is|are)\b)", "say lacks, or does not have"),
+    Rule(r"\baffair\b", "say who is responsible, or what is affected"),
+    Rule(r"\bmay be given again\b", "say repeatable"),
+    Rule(r"\bstands? (?:in|at|on) (?:the|a)\b", "say is, is defined in, appears", ("heading",)),
+    Rule(r"\b(?:lies?|stands?)$", "say is, or name the subject", ("heading",)),
+    Rule(rf"\b\d[\d,.]* (?:{_UNITS}) an? (?:{_PER})\b", 'say "per" for rates', DOCS),
+)
+
+_SKIPPED = {"build", ".git", ".venv", "__pycache__"}
+# What is not prose in Markdown: code, tables that are made from the code, link targets.
+_NOT_PROSE = re.compile(
+    r"^```.*?^```|^    .*?$|<!-- by .*?<!-- end -->|<!-- figures:.*?<!-- /figures -->|<!--.*?-->"
+    r"|``.*?``|`[^`]*`|\]\([^)]*\)",
+    re.MULTILINE | re.DOTALL,
+)
+_CXX_STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
+_CXX_COMMENT = re.compile(r"//.*")
+_DEFINES_WORDS = {"docs/reference/glossary.md"}  # our terms and the field's, side by side
+
+
+def blanked(match: re.Match[str]) -> str:
+    """As many lines, without their words."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def passages(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
+    """What people read of a file: (line, where, text)."""
+    if path.suffix == ".md":
+        prose = _NOT_PROSE.sub(blanked, text)
+        for number, line in enumerate(prose.split("\n"), 1):
+            yield number, "heading" if line.startswith("#") else "text", line.lstrip("# -|*")
+    elif path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.lineno, "message", node.value
+    elif path.suffix in {".cc", ".h"}:
+        code = _CXX_COMMENT.sub(blanked, text)
+        for match in _CXX_STRINGS.finditer(code):
+            words = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[0]))
+            yield code.count("\n", 0, match.start()) + 1, "message", words
+
+
+def check(path: Path, text: str) -> Iterator[str]:
+    if path.as_posix() in _DEFINES_WORDS:
+        return
+    for line, where, words in passages(path, text):
+        if where == "message" and words.count(" ") < 2:
+            continue
+        for rule in RULES:
+            found = re.search(rule.pattern, words.rstrip()) if where in rule.where else None
+            if found:
+                yield f'{path}:{line}: "{found[0].strip()}": {rule.reason}'
+
+
+def files(root: Path) -> Iterable[Path]:
+    yield from root.glob("*.md")
+    for folder, suffixes in (
+        ("docs", {".md"}),
+        ("examples", {".md"}),
+    ):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in suffixes and "_test" not in path.stem and "_fuzz" not in path.stem:
+                yield path
+
+
+def main() -> int:
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    found = [
+        breach
+        for path in files(root)
+        if not _SKIPPED.intersection(path.parts)
+        for breach in check(path.relative_to(root), path.read_text(encoding="utf-8"))
+    ]
+    print("\n".join([*found, f"{len(found)} breaches"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
