@@ -122,6 +122,8 @@ def test_an_example_of_the_docs_runs(
     (tmp_path / "speech").symlink_to(speech)
     (tmp_path / "noises").symlink_to(speech)
     (tmp_path / "videos").symlink_to(videos)
+    (tmp_path / "objects.json").symlink_to(ROOT / "examples" / "objects.json")
+    (tmp_path / "pictures").symlink_to(PICTURES)
     if "torchvision" in block:  # which conftest helps to load
         block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block
     done = subprocess.run(
@@ -177,28 +179,95 @@ def test_the_example_of_a_keyword_makes_a_batch(
         exec(code, {})
 
 
-def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def markdown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site's pages as Sphinx reads them: the guides, and the generated reference."""
+    output = tmp_path_factory.mktemp("site")
+    tool = ROOT / "tools" / "site" / "make_site.py"
+    command = [sys.executable, tool, output, "--markdown"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return output.with_name(output.name + "-markdown")
+
+
+def test_the_reference_has_a_page_for_all_that_is_registered(markdown: Path) -> None:
+    from headrace.cli.app import app
+
     from headrace import _core, errors
 
-    tool = ROOT / "tools" / "make_reference.py"
-    subprocess.run([sys.executable, tool, tmp_path], check=True, stdout=subprocess.DEVNULL)
-    pages = {
-        "operators.md": _core.operators(),
-        "formats.md": _core.formats() | _core.media()["image"]["formats"],
-        "errors.md": errors.all_codes(),
-    }
-    for page, records in pages.items():
-        text = (tmp_path / page).read_text()
-        assert [name for name in records if name not in text] == []
-    for page in tmp_path.rglob("*.md"):
-        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
-            assert "://" in link or (page.parent / link).exists(), f"{page.name} links to {link}"
-    if importlib.util.find_spec("markdown_it"):
-        index = (tmp_path / "index.html").read_text()
-        for link in re.findall(r'href="([^"#]+\.html)', index):
-            assert (tmp_path / link).exists(), link
-        assert 'href="formats/index.html"' in index and 'href="loader.html"' in index
-        assert 'id="row-indexes"' in (tmp_path / "sources.html").read_text()
+    reference = markdown / "reference"
+    formats = (reference / "formats.md").read_text()
+    assert [name for name in _core.formats() if f"## {name}\n" not in formats] == []
+    assert [name for name in _core.media()["image"]["formats"] if f"`{name}`" not in formats] == []
+    codes = (reference / "errors.md").read_text()
+    assert [code for code in errors.all_codes() if f"### {code}: " not in codes] == []
+    transforms = "".join(page.read_text() for page in (reference / "transforms").glob("*.md"))
+    assert [name for name in _core.operators() if f"## {name}\n" not in transforms] == []
+    commands = (reference / "command-line.md").read_text()
+    assert [c.name for c in app.registered_commands if f"## {c.name}\n" not in commands] == []
+
+
+def test_every_page_is_in_a_table_of_contents(markdown: Path) -> None:
+    """And links of the site lead to pages, images and anchors that exist."""
+    listed = {"index.md"}
+    pages = {page.relative_to(markdown).as_posix(): page for page in markdown.rglob("*.md")}
+    for page in pages.values():
+        text = page.read_text()
+        for block in re.findall(r"```\{toctree\}\n.*?\n\n(.*?)```", text, re.DOTALL):
+            for entry in block.split():
+                listed.add((page.parent / f"{entry}.md").relative_to(markdown).as_posix())
+        for link in re.findall(r"\]\(([^)#\s]+)", text):
+            assert "://" in link or (page.parent / link).exists(), f"{page} links to {link}"
+    assert {name for name in pages if not name.startswith("files/")} - listed == set()
+
+
+def test_a_reader_finds_from_the_first_page(markdown: Path) -> None:
+    """How to resume, to add boxes, to skip bad files, to add an operator; why a batch is late."""
+    first = (markdown / "index.md").read_text().partition("## ")[0]
+    for words, target in (
+        ("resume", "guide/resume.md"),
+        ("boxes", "guide/transforms/detection.md"),
+        ("late", "tools/doctor.md"),
+        ("bad files", "reference/loader-options.md#bad-data"),
+        ("`dense`", "reference/glossary.md"),
+        ("operator", "internals/extending.md#add-an-operator"),
+    ):
+        rows = [row for row in first.splitlines() if words in row and f"]({target})" in row]
+        assert rows, f"the first page does not lead from {words!r} to {target}"
+
+
+def test_the_page_for_agents_has_the_tables_of_the_reference(markdown: Path) -> None:
+    from headrace.insight.model import verdict
+
+    from headrace.loader import dataloader_keywords
+
+    page = re.sub(r"\[(HR\d{4})\]\([^)]*\)", r"\1", (markdown / "start/for-agents.md").read_text())
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", dataloader_keywords.page_table())
+    assert plain in page
+    assert [word for word in verdict.WORDS if f"`{word}`" not in page] == []
+    assert "| `RandomResizedCrop` | `T.RandomResizedCrop` | native |" in page
+
+
+def test_the_types_of_the_glossary_exist() -> None:
+    text = (ROOT / "docs/reference/glossary.md").read_text()
+    sources = [
+        p
+        for s in ("h", "cc", "py")
+        for f in ("headrace", "python")
+        for p in (ROOT / f).rglob(f"*.{s}")
+    ]
+    code = "\n".join(path.read_text() for path in sources)
+    for types in re.findall(r"^\| [^|]+ \| ([^|]*) \|", text, re.MULTILINE)[1:]:
+        for name in re.findall(r"`([\w.:]+)`", types):
+            if name.startswith("headrace."):
+                module, _, last = name.rpartition(".")
+                found = importlib.util.find_spec(module)
+                assert found and (
+                    hasattr(importlib.import_module(module), last) or importlib.util.find_spec(name)
+                ), name
+            else:
+                first, _, member = name.partition("::")
+                assert re.search(rf"\b(?:class|struct) {first}\b", code), name
+                assert re.search(rf"\b{member}\b", code), name
 
 
 def test_every_error_code_that_is_written_somewhere_is_explained() -> None:
