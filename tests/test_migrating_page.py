@@ -53,6 +53,6 @@ def test_a_row_says_what_is_true(name: str) -> None:
     if name == "Compose":
         return
     native = name in registry._translations or name in collate.MIXING
-    known = "native" if native else "Python step"
+    known = "native" if native else "Python transform"
     known = "nothing" if name in registry._nothing else known
     assert how.strip() in (known, "HR0834"), f"docs/start/migrating.md: {name} is {known} now"
