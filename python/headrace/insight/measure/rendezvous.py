@@ -3,6 +3,9 @@
 
 No rank waits for ever: a rank whose process has ended, that has said that it leaves, or that does
 not come in time is told, and those that are left go on without it.
+
+torch's TCPStore would carry the values. But it does not know a rank that has died, so the others
+would wait until its timeout, and scripts are examined whose ranks have no torch.
 """
 
 from __future__ import annotations
