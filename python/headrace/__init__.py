@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace import formats, jobs, presets, remote, sampling, transforms
+from headrace import formats, presets, remote, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.convert import convert
 from headrace.decode import decode, imread
-from headrace.delivery.prefetch import prefetch
-from headrace.delivery.resident import resident
 from headrace.environment import warn_of_unread
 from headrace.errors import (
     ConfigError,
@@ -28,7 +26,6 @@ from headrace.errors import (
 )
 from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
-from headrace.insight import doctor, region, watch
 from headrace.loader import Loader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
@@ -37,8 +34,12 @@ from headrace.sources.combined import concat, join, kfold, mix
 from headrace.sources.simulated import simulated
 
 if TYPE_CHECKING:
+    from headrace import jobs
     from headrace.annotations import coco_from_voc, coco_from_yolo
     from headrace.compose import Compose
+    from headrace.delivery.prefetch import prefetch
+    from headrace.delivery.resident import resident
+    from headrace.insight import doctor, region, watch
     from headrace.migrate import from_dataloader
 
 __all__ = [
@@ -98,16 +99,22 @@ _LATE = {
     "Compose": "headrace.compose",
     "coco_from_voc": "headrace.annotations",
     "coco_from_yolo": "headrace.annotations",
+    "doctor": "headrace.insight",
     "from_dataloader": "headrace.migrate",
+    "prefetch": "headrace.delivery.prefetch",
+    "region": "headrace.insight",
+    "resident": "headrace.delivery.resident",
+    "watch": "headrace.insight",
 }
+_LATE_MODULES = ("jobs", "ray")  # attributes from then on
 
 
 def __getattr__(name: str) -> Any:
     """What brings many modules comes when it is asked for."""
     from importlib import import_module
 
-    if name == "ray":  # a module, which is this one's attribute from then on
-        return import_module("headrace.ray")
+    if name in _LATE_MODULES:
+        return import_module(f"headrace.{name}")
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(_LATE[name]), name)

@@ -14,12 +14,15 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace import _core, write
+from headrace import _core
 from headrace.errors import declare, did_you_mean
 from headrace.sources import Progress, Source
 from headrace.sources import open as open_source
+
+if TYPE_CHECKING:
+    from headrace.write import WriterRecord
 
 _ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
 
@@ -70,6 +73,8 @@ def convert(
     package that is missing; StorageError HR0275 of a full disk; DataError HR0416 and what reading
     a record gives.
     """
+    from headrace import write
+
     if to not in write.names():
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
     if shards < 1:
@@ -125,8 +130,10 @@ def _converted(
     return report
 
 
-def _container(src: Source, to: str) -> write.WriterRecord:
+def _container(src: Source, to: str) -> WriterRecord:
     """HR0414, HR0297 where it cannot have the source's records."""
+    from headrace import write
+
     container = write.container(to)
     try:
         container.check(src.schema)

@@ -4,8 +4,8 @@ says once, when it is imported."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,7 +24,8 @@ _OF_THE_CHECKOUT = ("HEADRACE_BENCH_PHOTOS", "HEADRACE_TEST_DATA", "HEADRACE_VID
 
 def warn_of_unread() -> None:
     """Names the variables that have no effect, or another than their text says."""
-    if multiprocessing.parent_process() is None:  # a worker's parent did
+    processes = sys.modules.get("multiprocessing.process")  # its workers have imported it
+    if processes is None or processes.parent_process() is None:  # a worker's parent did
         for what in complaints(os.environ):
             warn(what)
 

@@ -12,10 +12,8 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import os
-import pkgutil
 import sys
 import warnings
 from collections.abc import Iterable
@@ -158,6 +156,8 @@ def declare(id: str, kind: str, title: str, explanation: str) -> Code:
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that is most like a name, if one is like it."""
+    import difflib
+
     near = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
     return near[0] if near else None
 
@@ -173,6 +173,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 def all_codes() -> dict[str, dict[str, str]]:
     """Every error code by its id: the engine's, and those of modules that were not imported yet."""
+    import pkgutil
+
     # These declare none; libheadrace is the engine's library, which looks like a module, and
     # insight.live.metrics needs an extra.
     none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace")

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,9 +25,9 @@ _Steps = TypeVar("_Steps")
 
 def _said_by_name(preset: Callable[_Given, _Steps]) -> Callable[_Given, _Steps]:
     """TypeError, with what was meant, where options are given by their place."""
-    options = inspect.signature(preset).parameters.values()
-    placed = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in options)
-    named = [each.name for each in options if each.kind is each.KEYWORD_ONLY]
+    code = preset.__code__
+    placed = code.co_argcount
+    named = code.co_varnames[placed : placed + code.co_kwonlyargcount]
 
     @functools.wraps(preset)
     def checked(*given: _Given.args, **by_name: _Given.kwargs) -> _Steps:

@@ -10,24 +10,29 @@ a\\x1b[2Jb\\xff.jpg
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import textwrap
 from typing import TextIO
 
-# Control codes, of which some terminals obey those above 0x80, too.
-_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
-# Marks that turn the direction of text, and halves of characters.
-for _code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)):
-    _VISIBLE[_code] = f"\\u{_code:04x}"
-# Bytes that are no UTF-8, as Python has them in names.
-_VISIBLE |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
-_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
+
+@functools.cache
+def _visible(lines: bool) -> dict[int, str]:
+    """What is shown of characters that a terminal would obey, or could not print."""
+    # Control codes, of which some terminals obey those above 0x80, too.
+    shown = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+    # Marks that turn the direction of text, and halves of characters.
+    for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)):
+        shown[code] = f"\\u{code:04x}"
+    # Bytes that are no UTF-8, as Python has them in names.
+    shown |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
+    return {code: text for code, text in shown.items() if not (lines and chr(code) in "\n\t")}
 
 
 def printable(text: str, lines: bool = True) -> str:
     """The text without anything that a terminal would obey. lines: line breaks and tabs stay."""
-    return text.translate(_LINES if lines else _VISIBLE)
+    return text.translate(_visible(lines))
 
 
 def in_a_line(failure: BaseException) -> str:
@@ -41,7 +46,7 @@ def in_a_line(failure: BaseException) -> str:
 
 
 # A line's first column: a word, or few, and the blanks before the next one.
-_COLUMN = re.compile(r" *\S+(?: \S+){0,2} {2,}(?=\S)")
+_COLUMN = r" *\S+(?: \S+){0,2} {2,}(?=\S)"
 
 
 def fitted(text: str, columns: int) -> str:
@@ -54,7 +59,7 @@ def fitted(text: str, columns: int) -> str:
     """
     lines = []
     for line in text.split("\n"):
-        column = _COLUMN.match(line)
+        column = re.match(_COLUMN, line)
         indent = len(column[0]) if column else len(line) - len(line.lstrip()) + 2
         wrapper = textwrap.TextWrapper(
             columns,

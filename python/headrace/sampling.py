@@ -194,7 +194,7 @@ def engine_sampler(
     if sampler is None:
         return None, shuffle
     if not isinstance(sampler, Sampling):
-        sampler = globals()["indices"](sampler)
+        sampler = __getattr__("indices")(sampler)
     return sampler.engine(source, shuffle, batches), shuffle and not sampler.shuffles
 
 
@@ -215,10 +215,16 @@ def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
     return made
 
 
-def _register(samplers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    for name, record in samplers.items():
-        globals()[name] = _make_class(record)
-    return sorted(samplers)
+_SAMPLERS: Mapping[str, Mapping[str, Any]] = _core.samplers()
+__all__ = ["Batches", "Records", "Sampling", *sorted(_SAMPLERS)]
 
 
-__all__ = ["Batches", "Records", "Sampling", *_register(_core.samplers())]
+def __getattr__(name: str) -> Any:
+    """The class of a sampler, made when it is first asked for."""
+    if name not in _SAMPLERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, _make_class(_SAMPLERS[name]))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SAMPLERS})

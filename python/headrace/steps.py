@@ -27,7 +27,6 @@ mask or boxes (HR0180), and so is a picture that comes back in another size.
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -222,6 +221,8 @@ def generator(words: Words) -> np.random.Generator:
 
 def describe(failure: BaseException) -> str:
     """'ValueError: too dark (in speckle, train.py, line 12)': the traceback's last line."""
+    import traceback
+
     text = traceback.format_exception_only(failure)[-1].strip()
     frames = [
         frame for frame in traceback.extract_tb(failure.__traceback__) if frame.filename != __file__

@@ -15,7 +15,8 @@ The classes are made from the engine's registry; nothing here names one of them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headrace import _core, steps
@@ -210,20 +211,26 @@ def _make_class(record: Mapping[str, Any]) -> type[Transform]:
     return type(record["name"], (Transform,), members)
 
 
-def _register(operators: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    for name, record in operators.items():
-        globals()[name] = _make_class(record)
-    return sorted(operators)
+_operators = functools.cache(_core.operators)
 
 
-_names = _register(_core.operators())
-__all__ = sorted({*_names, "Python", "Transform"})
+def _names() -> list[str]:
+    return sorted({*_operators(), "Python", "Transform"})
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Any:
+    """The class of an operator, made when it is first asked for: there are many."""
+    if name == "__all__":
+        return _names()
     if name.startswith("_"):
         raise AttributeError(name)
+    if name in _operators():
+        return globals().setdefault(name, _make_class(_operators()[name]))
     from headrace.absent import no_such_transform  # for this message alone
 
-    error = no_such_transform(name, __all__)
+    error = no_such_transform(name, _names())
     raise AttributeError(str(error)) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_operators()})

@@ -9,14 +9,8 @@ the steps, by pickle. Arrays cross in shared memory without a name (shared_block
 from __future__ import annotations
 
 import contextlib
-import multiprocessing.process
-import multiprocessing.spawn
-import multiprocessing.util
 import os
 import pickle
-import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -30,8 +24,13 @@ from headrace import _core
 from headrace.errors import ConfigError, declare
 from headrace.library_steps import Kinds, Words
 from headrace.steps import Step, can_be_read
-from headrace.workers import process
 from headrace.workers.shared_block import Block, Channel
+
+# multiprocessing, socket and subprocess, which take as long to import as all of this package, are
+# imported by what starts processes. The first of them notes this folder.
+_FOLDER = getattr(sys.modules.get("multiprocessing.process"), "ORIGINAL_DIR", None)
+with contextlib.suppress(OSError):
+    _FOLDER = _FOLDER or os.getcwd()
 
 _NOT_PICKLABLE = declare(
     "HR0830",
@@ -78,6 +77,9 @@ class Worker:
     """One process, as seen from the loader's."""
 
     def __init__(self, number: int, setup: Block) -> None:
+        import socket
+        import subprocess
+
         self.number = number
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         lifeline, self._lifeline = os.pipe()
@@ -140,15 +142,18 @@ class Worker:
             raise
 
     def _how_it_ended(self) -> str:
+        from signal import Signals
+        from subprocess import TimeoutExpired
+
         try:
             status = self.process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             self.process.kill()
             return "closed its socket"
         if status >= 0:
             return f"exited with status {status}"
         try:
-            return f"was ended by {signal.Signals(-status).name}"
+            return f"was ended by {Signals(-status).name}"
         except ValueError:
             return f"was ended by signal {-status}"
 
@@ -165,9 +170,11 @@ class Worker:
 
     def dispose(self, patience: float = 0) -> None:
         """Waits for its end and closes all. REQUIRES: nobody is inside run()."""
+        from subprocess import TimeoutExpired
+
         try:
             self.process.wait(patience)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             self.process.kill()
             self.process.wait()
         self._close_ends()
@@ -213,6 +220,8 @@ class Pool:
         with self._changed:
             if self._closed or self._workers or not self._steps:
                 return
+            from headrace.workers import process
+
             if process.importing_main:
                 raise _NO_GUARD.error("a loader with python_workers= begins while it is imported")
             self._workers = self._spawn(range(1, self.count + 1))
@@ -346,12 +355,11 @@ _MAIN_KEYS = ("init_main_from_name", "init_main_from_path")
 def _main_module() -> dict[str, Any]:
     """What multiprocessing.spawn.prepare() needs to import the main script. Its own function for
     this chooses a start method for the process on the way, which is the user's to choose."""
-    original = getattr(multiprocessing.process, "ORIGINAL_DIR", None)
     data: dict[str, Any] = {
         "name": "headrace Python worker",
-        "sys_path": [path or original or os.getcwd() for path in sys.path],
+        "sys_path": [path or _FOLDER or os.getcwd() for path in sys.path],
         "sys_argv": sys.argv,
-        "orig_dir": original,
+        "orig_dir": _FOLDER,
         "dir": os.getcwd(),
     }
     main = sys.modules["__main__"]
@@ -359,8 +367,8 @@ def _main_module() -> dict[str, Any]:
     file = getattr(main, "__file__", None)
     if name is not None:
         data[_MAIN_KEYS[0]] = name
-    elif file is not None and os.path.exists(os.path.join(original or "", file)):
-        data[_MAIN_KEYS[1]] = os.path.normpath(os.path.join(original or "", file))
+    elif file is not None and os.path.exists(os.path.join(_FOLDER or "", file)):
+        data[_MAIN_KEYS[1]] = os.path.normpath(os.path.join(_FOLDER or "", file))
     return data
 
 
@@ -371,6 +379,9 @@ def _environment() -> dict[str, str]:
 
 
 def _command(end: int, lifeline: int) -> list[str]:
+    import multiprocessing.spawn
+    import multiprocessing.util
+
     # The folder with this package first: what else is in sys.path comes with the first message.
     code = (
         f"import sys; sys.path.insert(0, {str(Path(_core.__file__).parents[1])!r}); "

@@ -13,11 +13,13 @@ import io
 import mmap
 import os
 import pickle
-import socket
 import struct
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
 
 _ALIGNMENT = 64
 _GROWTH = 1 << 16  # bytes that a block grows by at least
@@ -127,7 +129,9 @@ class Channel:
 
     def end(self) -> None:
         """The other side's receive() ends, now or when it has taken what was sent."""
-        self._socket.shutdown(socket.SHUT_WR)
+        from socket import SHUT_WR
+
+        self._socket.shutdown(SHUT_WR)
 
     @property
     def extent(self) -> int:

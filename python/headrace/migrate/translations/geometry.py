@@ -125,7 +125,7 @@ def _padding_of(transform: Any) -> list[int] | None:
 
 @translation("RandomHorizontalFlip", "RandomVerticalFlip")
 def flip(transform: Any, form: Form) -> Made:
-    kind = T.__dict__[type(transform).__name__]
+    kind = getattr(T, type(transform).__name__)
     always = copy.copy(transform)
     always.p = 1.0
     return [kind(p=float(transform.p))], [kind(p=1.0)], always
