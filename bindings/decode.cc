@@ -20,10 +20,10 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kOutside{
-    "HR0505", ErrorKind::kData, "window outside of the image",
-    "hr.decode(window=(top, left, height, width)) takes pixels of the image as it stands, after "
-    "exif_orientation=True has turned it. The window must have at least one pixel and lie inside; "
-    "hr.decode does not pad."};
+    "HR0505", ErrorKind::kData, "window outside the image",
+    "hr.decode(window=(top, left, height, width)) selects pixels of the image after "
+    "exif_orientation=True has rotated it. The window must have at least one pixel and lie inside "
+    "the image; hr.decode does not pad."};
 
 constexpr size_t kKept = size_t{16} << 20;  // of a thread's scratch memory, between two calls
 

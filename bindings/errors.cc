@@ -16,14 +16,17 @@ constexpr std::string_view kKindNames[] = {"config", "data", "resource", "storag
 // life of the process like all records.
 void declare_code(const std::string& id, const std::string& kind, const std::string& title,
                   const std::string& explanation) {
-  if (Registry<ErrorCode>::find(id)) return;
+  if (const ErrorCode* known = Registry<ErrorCode>::find(id)) {
+    if (known->title == title) return;  // the module was imported again
+    throw nb::value_error(("error code " + id + " is declared twice").c_str());
+  }
   for (int i = 0; i < 5; ++i) {
     if (kKindNames[i] != kind) continue;
     const auto* text = new std::array{id, title, explanation};
     new ErrorCode((*text)[0], static_cast<ErrorKind>(i), (*text)[1], (*text)[2]);
     return;
   }
-  throw nb::value_error("no such kind of error");
+  throw nb::value_error("unknown kind of error");
 }
 
 nb::dict error_codes() {

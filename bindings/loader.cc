@@ -22,8 +22,8 @@ namespace {
 
 const ErrorCode kClosed{
     "HR0792", ErrorKind::kConfig, "used after close()",
-    "close() frees what a loader holds, for good. Batches that were kept stay valid; to go on, "
-    "make another loader, and let it begin where state_dict() says that this one stood."};
+    "close() permanently releases what a loader holds. Batches that were kept stay valid; to "
+    "continue, make another loader and start it from this one's state_dict()."};
 
 }  // namespace
 

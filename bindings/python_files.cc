@@ -34,10 +34,10 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kFilesystemFailed{
-    "HR0287", ErrorKind::kStorage, "a filesystem object failed",
-    "The object that was given as filesystem= raised an exception, or gave something else than was "
-    "asked for. The exception is in the message. Its own library says what it means; the same call "
-    "(fs.info(path), fs.cat_file(path)) should show it without Headrace."};
+    "HR0287", ErrorKind::kStorage, "filesystem object failed",
+    "The object given as filesystem= raised an exception, or returned something unexpected. The "
+    "exception is in the message; see the documentation of its library. The same call "
+    "(fs.info(path), fs.cat_file(path)) should fail without Headrace."};
 
 constexpr std::string_view kScheme = "filesystem://";
 constexpr size_t kMostCalls = 32;

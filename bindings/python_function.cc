@@ -15,10 +15,10 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kStepFailed{
-    "HR0612", ErrorKind::kData, "a Python step failed",
-    "A function in the list of transforms raised an exception for this record, or returned what "
-    "does not fit the fields. The exception and its line are in the message. on_error= decides "
-    "what happens to the record, as with any bad record."};
+    "HR0612", ErrorKind::kData, "Python transform failed",
+    "A function in the list of transforms raised an exception for this record, or returned "
+    "something that does not match its fields. The exception and its line are in the message. "
+    "on_error= decides what happens to the record, as with any bad record."};
 
 // A copy: the function may keep it, or write to it.
 nb::object object_from_value(const PythonValue& value) {

@@ -11,11 +11,11 @@
 namespace headrace::python {
 namespace {
 
-const ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source failed",
-                              "The object that the records come from raised an exception for "
-                              "this record, or gave a value that does not fit the field. The "
-                              "exception is in the message. on_error= decides what happens to "
-                              "the record, as with any bad record."};
+const ErrorCode kRecordFailed{
+    "HR0611", ErrorKind::kData, "Python source failed",
+    "The Python object that provides the records raised an exception for this record, or returned "
+    "a value that does not match the field. The exception is in the message. on_error= decides "
+    "what happens to the record, as with any bad record."};
 
 // A value as python/headrace/sources/objects.py prepares it: int, str, bytes, or an array of the
 // field's dtype.

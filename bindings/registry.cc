@@ -23,9 +23,9 @@ constexpr std::string_view kTypeNames[] = {"bool",     "int",     "float",  "str
 constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
 
 const ErrorCode kNoValue{
-    "HR0105", ErrorKind::kConfig, "an argument that no parameter can be",
-    "Parameters are numbers, text, dtypes, lists of numbers or text, and transforms. Lists in lists, "
-    "dictionaries, objects, and integers beyond 64 bits are none of these."};
+    "HR0105", ErrorKind::kConfig, "unsupported argument type",
+    "Parameters are numbers, text, dtypes, lists of numbers or text, and transforms. Nested "
+    "lists, dictionaries, other objects and integers beyond 64 bits are not supported."};
 
 nb::list describe_all(const std::vector<Param>& params) {
   nb::list out;

@@ -21,9 +21,9 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kUnknownError{
-    "HR0714", ErrorKind::kData, "an error of another version",
-    "A process that makes rows for this one sent an error that is not known here. Both must run the "
-    "same version of Headrace."};
+    "HR0714", ErrorKind::kData, "error from a different version",
+    "A process that makes rows for this one sent an unknown error. Both must run the same version "
+    "of Headrace."};
 
 nb::dict dict_from_failure(const RowFailure& failure) {
   const Error& error = failure.error;

@@ -13,9 +13,9 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kSamplerFailed{
-    "HR0727", ErrorKind::kConfig, "a sampler in Python failed",
-    "An order that a sampler in Python decides is asked for before each epoch. The sampler raised "
-    "the exception that is in the message."};
+    "HR0727", ErrorKind::kConfig, "Python sampler failed",
+    "An order decided by a Python sampler is asked for before each epoch. The sampler raised the "
+    "exception in the message."};
 
 void check_positive(int64_t number, const char* what) {
   if (number < 1) throw nb::value_error((std::string(what) + " must be positive").c_str());

@@ -53,7 +53,7 @@ def test_cuda_is_the_process_own_device(
 def test_a_rank_without_a_device_is_an_error_that_says_what_is_seen(
     count: int, environment: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(hr.ConfigError, match="HR0887") as caught:
+    with pytest.raises(hr.ConfigError, match="HR0897") as caught:
         own_index(count, environment)
     assert said in str(caught.value) and f"--nproc-per-node {count}" in str(caught.value)
 

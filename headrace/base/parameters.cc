@@ -13,24 +13,22 @@ namespace {
 
 const ErrorCode kUnknownParameter{
     "HR0101", ErrorKind::kConfig, "unknown parameter",
-    "An argument has a name that is not declared. Operators and formats take exactly the "
-    "parameters that their reference lists (`headrace operators NAME`); the message names the "
-    "nearest one."};
+    "The argument has an undeclared name. Operators and formats accept exactly the parameters "
+    "listed in their reference (`headrace operators NAME`); the message suggests the closest one."};
 
 const ErrorCode kMissingParameter{
     "HR0102", ErrorKind::kConfig, "missing parameter",
-    "A required parameter was not given. It has no default, because no value would be right for "
-    "most uses."};
+    "A required parameter is missing. It has no default because no single value suits most uses."};
 
 const ErrorCode kWrongType{
-    "HR0103", ErrorKind::kConfig, "parameter of the wrong type",
-    "An argument cannot be read as the type that the parameter has. Nothing is converted silently: "
-    "True is not a number, 2.5 is not an integer, \"3\" is not a number."};
+    "HR0103", ErrorKind::kConfig, "parameter has the wrong type",
+    "The argument cannot be read as the parameter's type. Nothing is converted silently: True is "
+    "not a number, 2.5 is not an integer, \"3\" is not a number."};
 
 const ErrorCode kOutOfRange{
     "HR0104", ErrorKind::kConfig, "parameter out of range",
-    "An argument has the right type, but its value, or the number of values in the list, is not "
-    "one that makes sense here. The message states the rule and what came instead."};
+    "The argument has the right type, but its value, or the length of the list, is invalid here. "
+    "The message states the rule and the value received."};
 
 std::string show(double number) {
   std::ostringstream out;

@@ -8,20 +8,20 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kTooManyPixels{"HR0310", ErrorKind::kResource, "picture too large",
-                               "The header declares more pixels than the cap allows, so "
-                               "nothing was allocated. A small file can declare any size; real "
-                               "photos stay far below the cap. Raise max_pixels= if the "
-                               "picture is meant."};
+const ErrorCode kTooManyPixels{
+    "HR0310", ErrorKind::kResource, "image too large",
+    "The header declares more pixels than the limit allows, so nothing was allocated. A small "
+    "file can declare any size; real photos stay far below the limit. Raise max_pixels= if the "
+    "image is genuine."};
 
 const ErrorCode kNoCoefficients{
-    "HR0311", ErrorKind::kUnsupported, "no coefficients",
-    "Only JPEG pictures have DCT coefficients; this codec decodes to pixels alone."};
+    "HR0311", ErrorKind::kUnsupported, "JPEG coefficients not available",
+    "Only JPEG images have DCT coefficients; this codec decodes to pixels only."};
 
 const ErrorCode kNoSuchPage{
-    "HR0349", ErrorKind::kData, "no such page",
-    "page= asks for another picture than the first of a file that holds several (TIFF), and this "
-    "file does not have so many. Pages are counted from 0."};
+    "HR0349", ErrorKind::kData, "page not found",
+    "page= selects an image in a file with several (TIFF), and this file has fewer. Pages are "
+    "counted from 0."};
 
 }  // namespace
 

@@ -7,12 +7,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoLibrary{
-    "HR0344", ErrorKind::kConfig, "library of a codec is missing",
-    "This kind of picture or sound is decoded by a library that is opened when the first one is met, "
-    "and it is not there, or of another version than Headrace was built for. Install the package "
-    "that the message names (apt-get install on Debian and Ubuntu), or convert the pictures to JPEG "
-    "or PNG, the sounds to WAV. "
-    "`headrace formats NAME` tells what a codec needs and whether it is there."};
+    "HR0344", ErrorKind::kConfig, "codec library missing",
+    "This type of image or audio is decoded by a library that is loaded on first use, and it is "
+    "missing, or of another version than Headrace was built for. Install the package named in the "
+    "message (apt-get install on Debian and Ubuntu), or convert images to JPEG or PNG, audio to "
+    "WAV. `headrace formats NAME` shows what a codec needs and whether it is available."};
 
 }  // namespace
 

@@ -12,10 +12,11 @@ namespace {
 constexpr int64_t kTried = 64;  // records' draws, to see what the steps come to
 
 const ErrorCode kOtherEdit{
-    "HR0894", ErrorKind::kUnsupported, "a step that a device does not do",
-    "Data that stays on a device is edited there by kernels: crop with borders of one colour, at "
-    "most one resize, flips, conversion and normalization of bytes, and one erased rectangle at the "
-    "end. Other steps run on the host: use a Loader, which copies its batches to the device."};
+    "HR0894", ErrorKind::kUnsupported, "transform not supported on the device",
+    "Data that stays on a device is transformed there by kernels: crop with constant borders, at "
+    "most one resize, flips, conversion and normalization of uint8, and one erased rectangle at "
+    "the end. Other transforms run on the host: use a Loader, which copies its batches to the "
+    "device."};
 
 // Of all pictures of an output, from now on; false where it is another.
 bool is_filled_with(RecipeEdit& sample, const ChannelValues& values) {

@@ -15,17 +15,17 @@ constexpr int64_t kProbes = 16;
 constexpr int kHostBatches = 4;  // in a ring of a HostSet, where memory_limit has room for them
 
 const ErrorCode kNoFit{
-    "HR0890", ErrorKind::kConfig, "the records cannot stay in memory",
-    "resident=True keeps all records in memory as the deterministic part of the pipeline leaves "
-    "them (uint8), inside memory_limit and beside the batches. A Resize or a crop of a fixed place "
-    "before the first random step makes them smaller. resident=\"auto\" streams instead of "
-    "failing, and cache= keeps records as they are stored, as many as fit."};
+    "HR0890", ErrorKind::kConfig, "records cannot stay in memory",
+    "resident=True keeps all records in memory as the deterministic part of the pipeline produces "
+    "them (uint8), within memory_limit and in addition to the batches. A Resize or a fixed crop "
+    "before the first random transform makes them smaller. resident=\"auto\" streams instead of "
+    "failing, and cache= keeps as many records as fit, in their stored form."};
 
 const ErrorCode kNoViews{
-    "HR0892", ErrorKind::kConfig, "batches that cannot be views",
+    "HR0892", ErrorKind::kConfig, "batches cannot be views",
     "With view=True a batch is a slice of the data itself. That needs records of one shape in "
-    "their own order, without anything left to do for each epoch: no shuffle, no sampler, no "
-    "padding, no random or float transforms."};
+    "their own order, with nothing left to do per epoch: no shuffle, no sampler, no padding, no "
+    "random or float transforms."};
 
 bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
           std::string& why) {

@@ -16,11 +16,11 @@ namespace {
 
 const ErrorCode kNoRoom{
     "HR0891", ErrorKind::kResource, "the data does not fit on the device",
-    "Data that stays on a device takes its memory there for good, beside the batches that are cut "
-    "from it, the model, and what the framework keeps for itself. The message has the numbers. "
-    "fraction= keeps a part on the device, and copies the other records from the host when their "
-    "turn comes: same order, same batches. Bytes (uint8) take a quarter of what float32 takes, so "
-    "leave the conversion to the transforms, which run for each batch."};
+    "Data that stays on a device permanently takes its memory there, in addition to the batches "
+    "cut from it, the model, and the framework's cache. The message has the numbers. fraction= "
+    "keeps part of it on the device, and copies the other records from the host when needed: same "
+    "order, same batches. uint8 takes a quarter of float32, so leave the conversion to the "
+    "transforms, which run for each batch."};
 
 }  // namespace
 

@@ -13,22 +13,23 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSuchName{
-    "HR0881", ErrorKind::kConfig, "not the name of a device",
-    "Devices are named as torch names them: \"cpu\", \"cuda\" (the first, or torch's current one), "
+    "HR0881", ErrorKind::kConfig, "invalid device name",
+    "Devices have torch's names: \"cpu\", \"cuda\" (the first, or torch's current one), "
     "\"cuda:1\"."};
 
 const ErrorCode kDeviceFailed{
-    "HR0883", ErrorKind::kUnsupported, "the device reports an error",
-    "A call to the CUDA runtime failed. Errors of kernels are reported late: the cause may be any "
-    "kernel of the process that ran before, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
-    "compute-sanitizer finds which. After an illegal address the process has to be started again, for this device: "
-    "loader.load_state_dict(loader.state_dict()) and loader.torch() go on with the CPU."};
+    "HR0883", ErrorKind::kUnsupported, "device error",
+    "A call to the CUDA runtime failed. Kernel errors are reported late: the cause may be any "
+    "earlier kernel of the process, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
+    "compute-sanitizer finds which. After an illegal address the process has to be restarted for "
+    "this device: loader.load_state_dict(loader.state_dict()) and loader.torch() continue with "
+    "the CPU."};
 
 const ErrorCode kNoSuchDevice{
-    "HR0882", ErrorKind::kUnsupported, "no such device",
-    "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was asked "
-    "for. The message says what it found: no driver, one that is too old, fewer devices, or a "
-    "build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
+    "HR0882", ErrorKind::kUnsupported, "device not found",
+    "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was "
+    "requested. The message says what it found: no driver, one that is too old, fewer devices, or "
+    "a build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
 
 // "cuda" -> 0, "cuda:1" -> 1; -1 where it is not a name of the backend's.
 int index_of(std::string_view name, const DeviceBackend& backend) {

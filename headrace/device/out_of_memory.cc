@@ -8,11 +8,11 @@ namespace {
 
 const ErrorCode kOutOfMemory{
     "HR0880", ErrorKind::kResource, "not enough memory on the device",
-    "Headrace asks for device memory for the batches that it copies ahead (depth of them, and one "
-    "more for the consumer) and for data that stays on the device. The message has the numbers. "
-    "The rest of the device's memory belongs to the model and to the framework's own cache, which "
-    "takes what is free and keeps it: begin to load before the model is made, use a smaller depth "
-    "or batch, or keep a smaller part of the data on the device."};
+    "Headrace needs device memory for the batches that it copies ahead (depth of them, plus one "
+    "for the consumer) and for data that stays on the device. The message has the numbers. The "
+    "rest of the device's memory belongs to the model and to the framework's own cache, which "
+    "keeps what it has taken: create the loader before the model, use a smaller depth or batch, "
+    "or keep a smaller part of the data on the device."};
 
 }  // namespace
 

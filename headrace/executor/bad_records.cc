@@ -15,9 +15,9 @@ constexpr size_t kListed = 10'000;
 
 const ErrorCode kBudgetSpent{
     "HR0731", ErrorKind::kData, "too many bad records",
-    "on_error= tolerates bad records up to error_budget=, by number and by share. More than that "
-    "usually means a broken copy or a wrong path, and training on substitutes would hide it. "
-    "`headrace scan` lists every bad record."};
+    "on_error= tolerates bad records up to error_budget=, as a number and as a fraction. More "
+    "than that usually means a broken copy or a wrong path, and training on substitutes would "
+    "hide it. `headrace scan` lists every bad record."};
 
 }  // namespace
 

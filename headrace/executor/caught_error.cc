@@ -7,17 +7,15 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
-                             "The system refused memory for this record although memory_limit "
-                             "allows it: other processes or a container's limit leave less "
-                             "than the loader was told it may use. Lower memory_limit or "
-                             "threads."};
+const ErrorCode kOutOfMemory{
+    "HR0704", ErrorKind::kResource, "out of memory",
+    "The system refused memory for this record although memory_limit allows it: other processes "
+    "or a container's limit leave less than the loader was allowed. Lower memory_limit or threads."};
 
 const ErrorCode kUnexpected{
-    "HR0791", ErrorKind::kData, "an exception inside the engine",
-    "A part of the engine, or of Python below it, threw an exception that is no error of the data "
-    "that it knows. It counts as one of the record at hand, so on_error= applies; the message says "
-    "what was thrown."};
+    "HR0791", ErrorKind::kData, "exception inside the engine",
+    "A part of the engine, or of Python code below it, threw an unexpected exception. It counts "
+    "as an error of the current record, so on_error= applies; the message contains the exception."};
 
 }  // namespace
 

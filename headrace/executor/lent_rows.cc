@@ -12,9 +12,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kForeignRows{
-    "HR0713", ErrorKind::kConfig, "rows of another pipeline",
-    "Rows that another process made do not have the size of this loader's. Both must run the same "
-    "steps on the same records, in the same version."};
+    "HR0713", ErrorKind::kConfig, "rows of a different pipeline",
+    "Rows made by another process do not have this loader's size. Both must run the same "
+    "transforms on the same records, in the same version."};
 
 }  // namespace
 

@@ -24,9 +24,9 @@ constexpr int kManyRows = 32;
 
 const ErrorCode kListsTooLarge{
     "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
-    "Fields that are delivered as lists have the size that the records have. One batch of them has "
-    "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
-    "higher limit, or a step that makes the records smaller (Resize)."};
+    "Fields delivered as lists vary in size with the records. One batch of them must fit into "
+    "half of what memory_limit leaves after slots and threads. Use a smaller batch, a higher "
+    "limit, or a transform that makes the records smaller (Resize)."};
 
 }  // namespace
 

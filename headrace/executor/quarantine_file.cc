@@ -15,10 +15,10 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig, "quarantine file cannot be written",
-                                  "quarantine= names a file to which each bad record is "
-                                  "appended as a line of JSON. Its folder must exist and be "
-                                  "writable."};
+const ErrorCode kNoQuarantineFile{
+    "HR0730", ErrorKind::kConfig, "quarantine file cannot be written",
+    "quarantine= names a file to which each bad record is appended as a line of JSON. Its folder "
+    "must exist and be writable."};
 
 int opened(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

@@ -14,15 +14,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooLong{
-    "HR0355", ErrorKind::kResource, "sound exceeds the memory",
-    "A step needs all of the sound's samples at once, and they would take more than memory_limit "
-    "leaves for one record. Nothing was allocated. A clip before that step (RandomClip, "
-    "CenterClip) decodes what it keeps and no more; or raise memory_limit."};
+    "HR0355", ErrorKind::kResource, "decoded audio exceeds the memory limit",
+    "A transform needs all samples of the audio at once, which would need more memory than "
+    "memory_limit leaves for one record. Nothing was allocated. A clip transform before it "
+    "(RandomClip, CenterClip) decodes only what it keeps; or raise memory_limit."};
 
 const ErrorCode kOtherRate{
-    "HR0356", ErrorKind::kData, "sound of another sample rate",
-    "All sounds of a batch have one sample rate, that of the dataset's first record, unless a step "
-    "brings them to one: Resample(new_freq=16000) as the first step takes sounds of any rate."};
+    "HR0356", ErrorKind::kData, "audio has a different sample rate",
+    "All audio in a batch has one sample rate, that of the dataset's first record, unless a "
+    "transform resamples it: Resample(new_freq=16000) as the first transform accepts any sample "
+    "rate."};
 
 bool take_audio(Field& field) {
   if (is_stored_bytes(field)) {

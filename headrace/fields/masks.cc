@@ -25,16 +25,17 @@ namespace {
 constexpr int kBorder = -1;
 
 const ErrorCode kOtherSize{
-    "HR0122", ErrorKind::kData, "planes of another size than the picture",
-    "Masks of (..., H, W) lie over the record's picture, and these have another height and width. "
-    "A step that moves the picture cannot move them along. fields= narrows the step to the "
-    "picture; kinds={\"masks\": \"tensor\"} says that they do not belong to it."};
+    "HR0122", ErrorKind::kData, "planes and image differ in size",
+    "Masks of shape (..., H, W) cover the record's image, but these differ from it in height or "
+    "width, so a geometric transform cannot move them with it. Restrict the transform to the "
+    "image with fields=, or declare that the masks do not belong to the image with "
+    "kinds={\"masks\": \"tensor\"}."};
 
 const ErrorCode kTooLarge{
-    "HR0124", ErrorKind::kResource, "moved planes too large",
-    "Masks of (..., H, W) get the size that their picture gets, and these would take more than "
-    "memory_limit leaves for one record. Nothing was allocated. A smaller Resize, fewer instances a "
-    "record, or a higher memory_limit."};
+    "HR0124", ErrorKind::kResource, "planes too large to transform",
+    "Masks of shape (..., H, W) are resized with their image, and these would need more memory "
+    "than memory_limit leaves for one record. Nothing was allocated. Use a smaller Resize, fewer "
+    "instances per record, or a higher memory_limit."};
 
 // For each place along an axis of what comes out, where it is taken from.
 using Places = std::vector<int32_t>;

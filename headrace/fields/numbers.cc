@@ -8,10 +8,10 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kWrongValue{"HR0120", ErrorKind::kData, "value does not fit the schema",
-                            "A record's value has another size or shape than the source's "
-                            "schema says: the file is damaged, "
-                            "or its records were written by different programs."};
+const ErrorCode kWrongValue{
+    "HR0120", ErrorKind::kData, "value does not match the schema",
+    "A value has a different size or shape from the one in the source's schema: the file is "
+    "damaged, or its records were written by different programs."};
 
 void borrow(const FieldData& data, FieldValue& value) {
   value.bytes = data.bytes;

@@ -17,29 +17,28 @@ namespace {
 
 const ErrorCode kColourMask{
     "HR0121", ErrorKind::kData, "mask with several channels",
-    "A mask is a picture of one channel whose values are labels: grey, or with a palette. This "
-    "file "
-    "has colours. Read it as an image field if the colours are meant, or convert it once."};
+    "A mask is a single-channel image whose values are labels: grayscale or palette. This file "
+    "has colors. Read it as an image field if the colors matter, or convert it once."};
 
 const ErrorCode kAnotherForm{
-    "HR0129", ErrorKind::kData, "picture of another form",
-    "With mode=\"stored\" a batch holds pictures as their files do, so all of them have to have as "
-    "many channels, of as many bits, as the first one of the dataset, and this one has not. "
-    "mode=\"RGB\", \"L\" or \"RGBA\" makes them alike; or sort the files."};
+    "HR0129", ErrorKind::kData, "image shape differs from the schema",
+    "With mode=\"stored\" a batch holds images as stored in their files, so all of them need the "
+    "same number of channels and the same bit depth as the first image of the dataset; this one "
+    "differs. mode=\"RGB\", \"L\" or \"RGBA\" converts them all; or sort the files."};
 
 const ErrorCode kNoStoredForm{
-    "HR0135", ErrorKind::kUnsupported, "picture that cannot come as it is stored",
-    "mode=\"stored\" delivers the channels and samples of a file. Inks (CMYK) are no channels that "
-    "anybody trains on, and of some codecs' wide samples only the 8 high bits can be had: nothing "
-    "of a picture is dropped in silence."};
+    "HR0135", ErrorKind::kUnsupported, "encoded image not available",
+    "mode=\"stored\" delivers the channels and samples of the file. CMYK is not a color model to "
+    "train on, and for some codecs only the high 8 bits of wider samples are available, so the "
+    "image is rejected rather than truncated silently."};
 
 const ErrorCode kAnnotatedSize{
-    "HR0140", ErrorKind::kData, "picture of another size than its annotations",
-    "The annotations say how large the picture is that they were drawn on, and the file holds "
-    "another size: boxes, masks and keypoints would land elsewhere. Often the picture lies on its "
-    "side, and an Exif tag turns it upright where it is shown: exif_orientation=True does that. "
-    "Otherwise the folder is of another dataset, or its pictures were resized after they were "
-    "annotated. hr.coco(check_sizes=False) reads them all the same, as fields=(\"image\",) does."};
+    "HR0140", ErrorKind::kData, "image size differs from its annotations",
+    "The annotations were drawn on an image of another size than the one in the file: boxes, "
+    "masks and keypoints would be misplaced. Often the image is stored sideways and an Exif tag "
+    "rotates it for display: use exif_orientation=True. Otherwise the folder belongs to another "
+    "dataset, or its images were resized after annotation. hr.coco(check_sizes=False) reads them "
+    "anyway, as does fields=(\"image\",)."};
 
 // Whether the stored picture lies on its side, so that turning it upright swaps its sides.
 bool is_on_its_side(int orientation) { return orientation >= 5; }
@@ -168,10 +167,10 @@ Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
 }
 
 const ErrorCode kTooMuchToWarp{
-    "HR0126", ErrorKind::kResource, "warped picture exceeds the memory",
-    "A warp that makes room for all of a turned picture makes long ones far larger, and this one "
-    "would take more than memory_limit leaves for one record. Nothing was allocated. A Resize or a "
-    "crop before it, no expand=True, or a higher memory_limit."};
+    "HR0126", ErrorKind::kResource, "warped image exceeds the memory limit",
+    "A warp with expand=True can enlarge long images considerably, and this one would need more "
+    "memory than memory_limit leaves for one record. Nothing was allocated. Resize or crop first, "
+    "drop expand=True, or raise memory_limit."};
 
 // Room for an outcome that grows is not reserved, and may not take more than one record may have.
 bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {

@@ -19,13 +19,13 @@ namespace {
 
 const ErrorCode kNoFrames{
     "HR0374", ErrorKind::kData, "video without frames",
-    "The file has a track of pictures that move, and no packet of it that would be shown. It may "
-    "have been cut off while it was written."};
+    "The file has a video track without a single visible packet. It may have been truncated while "
+    "being written."};
 
 const ErrorCode kLargeFrames{
-    "HR0375", ErrorKind::kData, "video frames exceed the limit",
-    "The container says that frames have more pixels than max_pixels= allows. Nothing was "
-    "allocated. Raise it where such videos are meant."};
+    "HR0375", ErrorKind::kData, "too many video frames",
+    "The container declares frames with more pixels than max_pixels= allows. Nothing was "
+    "allocated. Raise it if such videos are intended."};
 
 bool take_video(Field& field) {
   if (!is_stored_bytes(field)) return false;

@@ -13,12 +13,12 @@ namespace {
 constexpr double kEnough = 0.9;
 
 const ErrorCode kNothingToDecode{
-    "HR0717", ErrorKind::kConfig, "nothing that a device can decode",
-    "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are known (headrace index, "
-    "index=\"auto\", or a dense pack) to the device that batches are copied to, with one resize and "
-    "the end of the steps as finish=\"device\" has it. Other pictures of the same batch are decoded "
-    "by threads. That takes encoded pictures, a field that the device finishes, and no strict=True, "
-    "which looks at all of a file. decode=\"auto\" decodes on the CPU instead."};
+    "HR0717", ErrorKind::kConfig, "nothing to decode on a device",
+    "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are indexed (headrace "
+    "index, index=\"auto\", or a dense pack) to the device that batches are copied to, with one "
+    "resize and the final transforms as for finish=\"device\". Other images of the same batch are "
+    "decoded by threads. It needs encoded images, a field that the device finishes, and no "
+    "strict=True, which inspects the whole file. decode=\"auto\" decodes on the CPU instead."};
 
 // Why no picture can be decoded on the device; empty where nothing is in the way.
 std::string in_the_way(const DecodeQuestion& question) {

@@ -9,13 +9,13 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToFinish{
-    "HR0716", ErrorKind::kConfig, "nothing that a device can finish",
-    "finish=\"device\" and T.ToDevice() leave the map of values (ToDtype, Normalize), the last "
-    "flip, tables, an erased rectangle, layout and dtype of pictures, MixUp and CutMix to the device "
-    "that batches are copied to. That takes a dense field of pictures, or of clips, of one to four "
-    "channels, which are bytes until the last of their steps: one that computes colours, resizes or "
-    "runs Python after ToDtype works on finished pictures on the host. finish=\"auto\" finishes "
-    "there what can be."};
+    "HR0716", ErrorKind::kConfig, "nothing to finish on a device",
+    "finish=\"device\" and T.ToDevice() leave the value mapping (ToDtype, Normalize), the last "
+    "flip, lookup tables, an erased rectangle, layout and dtype of images, MixUp and CutMix to "
+    "the device that batches are copied to. That needs a dense field of images or clips with one "
+    "to four channels that stay uint8 until the last transform: one that computes colors, resizes "
+    "or runs Python after ToDtype needs finished images on the host. finish=\"auto\" finishes on "
+    "the device what is possible."};
 
 std::string in_kib(size_t bytes) {
   const size_t tenths = (bytes * 10 + 512) / 1024;

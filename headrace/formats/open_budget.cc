@@ -7,11 +7,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooCostly{
-    "HR0499", ErrorKind::kResource, "opening takes more than the files account for",
-    "What the files say would take many times their own size in memory or work before the first "
-    "record is read: structures that are named again and again, values that unpack without end, "
-    "rows that nobody wrote. Files that were made to do harm look like this, and some that were "
-    "damaged. A real dataset is read after writing it again, or by naming fewer fields."};
+    "HR0499", ErrorKind::kResource, "opening exceeds what the files account for",
+    "According to its contents, the file would need many times its own size in memory or work "
+    "before the first record is read: structures referenced again and again, values that expand "
+    "without limit, rows that were never written. Malicious files look like this, and some "
+    "damaged ones. Rewrite a genuine dataset, or select fewer fields."};
 
 constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
 constexpr uint64_t kBytesAStep = 256;               // as many take about as long

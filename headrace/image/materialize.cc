@@ -14,10 +14,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kGrownTooLarge{
-    "HR0127", ErrorKind::kResource, "enlarged picture exceeds the memory",
-    "A step that needs a picture's pixels follows one that has made the picture far larger than it "
-    "came, and these would take more than memory_limit leaves for one record. Nothing was "
-    "allocated. A smaller Resize or Pad, a crop behind it, or a higher memory_limit."};
+    "HR0127", ErrorKind::kResource, "upscaled image exceeds the memory limit",
+    "A transform that needs pixels follows one that greatly enlarged the image, and those pixels "
+    "would need more memory than memory_limit leaves for one record. Nothing was allocated. Use a "
+    "smaller Resize or Pad, crop after it, or raise memory_limit."};
 
 std::shared_ptr<Picture> picture_for(const Recipe& recipe) {
   const Size size = recipe.size();

@@ -12,10 +12,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnknownPicture{
-    "HR0340", ErrorKind::kData, "unknown picture format",
-    "A picture is recognized by its first bytes, never by its name, and these are no signature of "
-    "a codec that this build has. Often the file is something else (an HTML page that a download "
-    "left, a text file), or empty. `headrace formats` lists the codecs."};
+    "HR0340", ErrorKind::kData, "unknown image format",
+    "Images are recognized by their first bytes, never by name, and these match no codec in this "
+    "build. Often the file is something else (an HTML page from a failed download, a text file), "
+    "or empty. `headrace formats` lists the codecs."};
 
 Error unknown_picture(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownPicture, .what = "the file is empty"};

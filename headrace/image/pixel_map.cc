@@ -12,14 +12,14 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadDType{
-    "HR0342", ErrorKind::kConfig, "not a picture's dtype",
-    "Pictures are uint8, uint16, float32, float16 or bfloat16. Conversions to other dtypes are not done "
-    "here; convert the batch after it is delivered."};
+    "HR0342", ErrorKind::kConfig, "dtype not valid for images",
+    "Images are uint8, uint16, float32, float16 or bfloat16. For other dtypes, convert the "
+    "delivered batch."};
 
 const ErrorCode kBadNormalize{
-    "HR0343", ErrorKind::kConfig, "impossible normalization",
-    "Normalize subtracts a mean and divides by a standard deviation, so it works on floats, and "
-    "none of the deviations may be zero."};
+    "HR0343", ErrorKind::kConfig, "invalid normalization",
+    "Normalize subtracts a mean and divides by a standard deviation, so it needs floats and "
+    "nonzero deviations."};
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 

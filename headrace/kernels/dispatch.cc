@@ -21,9 +21,9 @@ namespace {
 const ErrorCode kBadLevel{
     "HR0341", ErrorKind::kConfig, "SIMD level not available",
     "HEADRACE_SIMD forces the instruction set of the kernels, for tests: scalar, avx2, "
-    "avx2-slow-pdep, avx512 or neon. It names no level, or one that this CPU (or the operating "
-    "system under it) lacks. Unset it: the best level is then chosen, and the results are the same "
-    "on all of them."};
+    "avx2-slow-pdep, avx512 or neon. Its value is unknown, or not supported by this CPU (or its "
+    "operating system). Unset it: the best level is then chosen, and the results are the same on "
+    "all levels."};
 
 #if defined(__x86_64__)
 

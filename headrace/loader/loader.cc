@@ -27,12 +27,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingLeft{
-    "HR0785", ErrorKind::kData, "nothing left of an epoch",
-    "Every record of the epoch was bad and on_error=\"skip\" left all of them out, so there was no "
-    "batch. Usually the path, the codec or a permission is wrong for all records at once. "
+    "HR0785", ErrorKind::kData, "epoch without valid records",
+    "Every record of the epoch was bad and on_error=\"skip\" left all of them out, so there was "
+    "no batch. Usually the path, the codec or a permission is wrong for all records at once. "
     "`headrace scan` lists what is wrong with each."};
 
-const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
+const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "batch not found",
                             "Batches of an epoch are numbered from 0 to len(loader) - 1."};
 
 SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {

@@ -9,9 +9,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOtherState{
-    "HR0711", ErrorKind::kConfig, "state of another run",
-    "A state resumes only the run that it was taken from: the same records in the same order, the "
-    "same sampler and the same global batch. The number of threads and of ranks may differ."};
+    "HR0711", ErrorKind::kConfig, "state of a different run",
+    "A state resumes only the run it was taken from: the same records in the same order, the same "
+    "sampler and the same global batch. The number of threads and of ranks may differ."};
 
 }  // namespace
 

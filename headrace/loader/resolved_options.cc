@@ -9,8 +9,9 @@
 namespace headrace {
 
 const ErrorCode kBadLoaderOption{
-    "HR0710", ErrorKind::kConfig, "bad loader option",
-    "A loader's options must make sense together; the message says which does not and what would."};
+    "HR0710", ErrorKind::kConfig, "invalid loader option",
+    "A loader's options must be consistent; the message names the one that is not and a valid "
+    "alternative."};
 
 namespace {
 

@@ -9,43 +9,43 @@ namespace headrace {
 namespace {
 
 const ErrorCode kSizesDiffer{
-    "HR0501", ErrorKind::kData, "pictures of a record differ in size",
-    "A random crop takes the same window from every picture of a record (image and mask), so they "
-    "must have one size; and boxes lie on one canvas, so that what they follow must have one, too. "
-    "A mask of another size is usually a mix-up of files. fields= narrows the step, or a "
-    "Resize((height, width)) before it makes the sizes equal."};
+    "HR0501", ErrorKind::kData, "images of a record differ in size",
+    "A random crop takes the same window from every image of a record (image and mask), so they "
+    "must be equal in size; and boxes share one canvas, so the images they belong to must be as "
+    "well. A mask of another size is usually a mix-up of files. Restrict the transform with "
+    "fields=, or equalize the sizes with a Resize((height, width)) before it."};
 
 const ErrorCode kTooSmall{
-    "HR0502", ErrorKind::kData, "picture smaller than the crop",
-    "A crop of a fixed size needs a picture that has it. Pad it (pad_if_needed=True), or resize it "
-    "first; CenterCrop pads by itself."};
+    "HR0502", ErrorKind::kData, "image smaller than the crop",
+    "A crop of a fixed size needs an image of at least that size. Pad it (pad_if_needed=True), or "
+    "resize it first; CenterCrop pads by itself."};
 
 const ErrorCode kTooLarge{
-    "HR0503", ErrorKind::kResource, "resized picture too large",
-    "A very long and narrow picture, resized by its shorter edge, or a large one on a larger "
-    "canvas, would become larger than 268 million pixels. Nothing was allocated. max_size= of "
-    "Resize bounds the longer edge."};
+    "HR0503", ErrorKind::kResource, "resized image too large",
+    "A very long and narrow image, resized by its shorter edge, or a large one on a larger "
+    "canvas, would exceed 268 million pixels. Nothing was allocated. max_size= of Resize bounds "
+    "the longer edge."};
 
 const ErrorCode kMisfit{
-    "HR0510", ErrorKind::kConfig, "operator does not fit",
-    "The operator's parameters contradict each other, or make no sense for the pictures that reach "
-    "it. The message says which, and the way out."};
+    "HR0510", ErrorKind::kConfig, "invalid operator arguments",
+    "The operator's parameters contradict each other, or are invalid for the images it receives. "
+    "The message says which, and how to fix it."};
 
 const ErrorCode kNoPicture{
-    "HR0511", ErrorKind::kConfig, "not a picture",
+    "HR0511", ErrorKind::kConfig, "not an image",
     "The operator works on images and masks; fields= named a field of another kind."};
 
-const ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the picture",
-                         "fill= is one number, or one a channel, in the range of the picture's "
-                         "dtype at that point: 0 to 255 for uint8. After ToDtype(float32, "
-                         "scale=True) white is 1.0."};
+const ErrorCode kBadFill{
+    "HR0512", ErrorKind::kConfig, "invalid fill",
+    "fill= is one number, or one per channel, in the range of the image's dtype at that point: 0 "
+    "to 255 for uint8. After ToDtype(float32, scale=True) white is 1.0."};
 
 const ErrorCode kNoAliasing{
-    "HR0513", ErrorKind::kConfig, "antialias=False is not offered here",
-    "Resizing equals Pillow's, which widens the filter when it shrinks a picture. antialias=False "
-    "gives the pixels that torch gives tensors, for old models' sake: \"nearest\" and "
+    "HR0513", ErrorKind::kConfig, "antialias=False not supported",
+    "Resize equals Pillow's, which widens the filter when downscaling. antialias=False gives the "
+    "pixels that torch gives tensors, for compatibility with older models: \"nearest\" and "
     "\"nearest-exact\" of any dtype, \"bilinear\" and \"bicubic\" of uint8. torch has no other "
-    "filter without it, and weighs floats in another way: leave antialias out."};
+    "filter without antialiasing, and weighs floats differently: omit antialias."};
 
 }  // namespace
 

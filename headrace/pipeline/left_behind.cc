@@ -20,14 +20,13 @@ namespace headrace {
 namespace {
 
 const ErrorCode kLeftBehind{
-    "HR0180", ErrorKind::kConfig, "a step would leave a field behind",
-    "A step moves, cuts or resizes a picture, and a field that lies in the picture's coordinates "
-    "(boxes, keypoints, masks, another picture) would stay as it was: silently wrong training "
-    "data. Ways out: leave the field out (fields= of the loader without it, or {\"boxes\": None} "
-    "in a dictionary of transforms); let a function of your own take both, def crop(image, "
-    "boxes); or say that the picture moves alone, by fields=\"image\" of the step. A field that "
-    "only looks as if it belonged to the picture is a tensor: hr.open(..., kinds={\"boxes\": "
-    "\"tensor\"})."};
+    "HR0180", ErrorKind::kConfig, "transform would leave a field behind",
+    "A transform moves, crops or resizes an image, and a field in that image's coordinates "
+    "(boxes, keypoints, masks, another image) would stay unchanged: silently wrong training data. "
+    "Omit the field (the loader's fields=, or {\"boxes\": None} in a dictionary of transforms); "
+    "or use a function that takes both, def crop(image, boxes); or restrict the transform to the "
+    "image with fields=\"image\". A field that only looks as if it belonged to the image is a "
+    "tensor: hr.open(..., kinds={\"boxes\": \"tensor\"})."};
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 

@@ -11,19 +11,20 @@ namespace {
 
 const ErrorCode kUnknownOperator{
     "HR0110", ErrorKind::kConfig, "unknown transform",
-    "No operator has this name. `headrace operators` lists them; names are torchvision v2's. Any "
-    "Python callable may stand in the list too: its argument names are the fields that it takes."};
+    "No operator has this name. `headrace operators` lists them; the names are those of "
+    "torchvision v2. Any Python callable may appear in the list as well: its argument names are "
+    "the fields it receives."};
 
 const ErrorCode kBadFork{
-    "HR0116", ErrorKind::kConfig, "impossible Fork",
-    "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
-    "RandomApply or another list that only some records take, and each new name must be free."};
+    "HR0116", ErrorKind::kConfig, "invalid Fork",
+    "A Fork replaces one field by several new ones for every record. It cannot be inside "
+    "RandomApply or another list that only some records use, and the new names must not be in use."};
 
 const ErrorCode kTooManySteps{
-    "HR0128", ErrorKind::kConfig, "a pipeline that grows too large",
-    "A plan has 4096 steps at most, and lists stand in one another to a depth of 64. Lists that "
-    "records choose from are written out for each way to come to them: SomeOf(replace=True) repeats "
-    "its lists n times, and what stands in one another multiplies."};
+    "HR0128", ErrorKind::kConfig, "pipeline expands too far",
+    "A plan has at most 4096 transforms, nested at most 64 deep. Random choices are expanded for "
+    "every way to reach them: SomeOf(replace=True) repeats its lists n times, and nesting "
+    "multiplies."};
 
 void add_copy(PlanDraft& draft, int from, int to, const std::string& label) {
   Step step;

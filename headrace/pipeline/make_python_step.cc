@@ -9,9 +9,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadStep{
-    "HR0118", ErrorKind::kConfig, "impossible function step",
-    "A function takes fields by its argument names; it may declare fields that it returns in "
-    "another form, and new ones. New fields cannot come from inside a RandomApply."};
+    "HR0118", ErrorKind::kConfig, "invalid function transform",
+    "A function receives fields by its argument names; it may declare fields whose shape or dtype "
+    "it changes, and new fields. New fields cannot be created inside RandomApply."};
 
 // Whether values of a shape can be what lies in the pictures. Those that could be and are not would
 // be left behind by every step that moves a picture.

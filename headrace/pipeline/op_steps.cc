@@ -11,27 +11,26 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToDo{
-    "HR0113", ErrorKind::kConfig, "no field for the transform",
-    "None of the fields at this point is of a kind that the transform acts on, so it would do "
-    "nothing."};
+    "HR0113", ErrorKind::kConfig, "transform finds no field",
+    "No field at this point is of a kind that the transform acts on, so it would do nothing."};
 
 const ErrorCode kCannotFollow{
-    "HR0186", ErrorKind::kConfig, "a field cannot follow a step",
-    "What the step does to a picture has no counterpart for a field that lies in it: a border that "
-    "mirrors the picture shows its objects twice, and a box lies in one place. fields= of the step "
-    "names the pictures that move alone, where the field is not wanted any more; or another "
-    "parameter of the step moves all of them (padding_mode=\"constant\")."};
+    "HR0186", ErrorKind::kConfig, "field cannot follow a transform",
+    "The transform has no equivalent for a field in the image's coordinates: reflected padding "
+    "shows objects twice, but a box has only one position. Name the images to transform alone "
+    "with fields=, if the other field is no longer needed; or use a parameter that every field "
+    "supports (padding_mode=\"constant\")."};
 
 const ErrorCode kOperands{
-    "HR0136", ErrorKind::kConfig, "another number of fields than the step combines",
-    "The step combines fields that each have a part of their own: AddNoise a sound and a noise. "
-    "fields= of the step names them, in the order that its documentation says."};
+    "HR0136", ErrorKind::kConfig, "wrong number of fields for the transform",
+    "The transform combines fields with different roles: AddNoise a signal and a noise. List them "
+    "with the transform's fields=, in the order given in its documentation."};
 
 const ErrorCode kPartnerStep{
-    "HR0131", ErrorKind::kConfig, "impossible partner step",
-    "A step that takes other records beside its own gets them as they stand before it. They are "
-    "read ahead for every record and never cross to Python on their own, so it cannot stand inside "
-    "a RandomApply or after a step in Python, and a pipeline has one such step."};
+    "HR0131", ErrorKind::kConfig, "invalid mixing transform",
+    "A transform that mixes in other records receives them as they are just before it. They are "
+    "read ahead for every record and cannot cross into Python separately, so it cannot be inside "
+    "RandomApply or after a Python transform, and a pipeline can have only one."};
 
 // What the operator takes; where it moves pictures, what follows them too, unless a picture has
 // moved without it before: then nobody knows where it lies.

@@ -11,15 +11,15 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoPartners{
-    "HR0132", ErrorKind::kConfig, "a record without its partners",
-    "A step that takes other records of the epoch runs where a Loader makes batches. Here one "
-    "record is looked at by itself."};
+    "HR0132", ErrorKind::kConfig, "record needs other records",
+    "A transform that mixes in other records of the epoch runs only where a Loader makes batches. "
+    "Here a single record is inspected by itself."};
 
 const ErrorCode kRowsDiffer{
-    "HR0123", ErrorKind::kData, "fields of one record differ in rows",
-    "Fields whose rows are about the same objects (boxes, their labels and areas) have one row for "
-    "each object, and in this record some have more rows than others: the file is damaged, or was "
-    "written by a program with a mistake."};
+    "HR0123", ErrorKind::kData, "fields of one record differ in row count",
+    "Fields that describe the same objects (boxes, their labels and areas) have one row per "
+    "object, but in this record their row counts differ: the file is damaged, or the program that "
+    "wrote it has a bug."};
 
 // A step's fields as they are before it, where it may have to wait for pixels
 // (Note [Pixels together] in executor/record_worker.h).

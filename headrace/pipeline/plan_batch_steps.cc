@@ -12,18 +12,18 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBatchedField{
-    "HR0130", ErrorKind::kConfig, "impossible batch step",
-    "A step that mixes rows of a batch runs when the batch is filled. So nothing can be done to "
-    "its fields after it, and these are delivered as one tensor of one shape, not as lists. Under "
-    "a RandomApply or a RandomChoice it is the group that takes it or does not, so that no step of "
-    "records can stand beside it there; and batch steps have the order of the list."};
+    "HR0130", ErrorKind::kConfig, "invalid batch transform",
+    "A batch transform mixes rows after the batch has been filled. Nothing else can be applied to "
+    "its fields afterwards, and they must be delivered as one tensor of one shape, not as lists. "
+    "RandomApply and RandomChoice decide for a whole group at once, so they cannot combine it "
+    "with per-record transforms; batch transforms run in the order of the list."};
 
 const ErrorCode kSeparated{
-    "HR0133", ErrorKind::kConfig, "a batch step would separate fields",
-    "A step mixes the images of several records, and another field that is delivered says where "
-    "something lies in one of these images, or what it shows, and would go on saying it of an "
-    "image that is another one now. Leave the field out (fields= of the loader without it); or say "
-    "by fields= of the step which fields it has, and the others stay as they are."};
+    "HR0133", ErrorKind::kConfig, "batch transform would separate fields",
+    "The transform mixes the images of several records, but another delivered field describes "
+    "objects in one of these images, and would no longer match the mixed image. Omit that field "
+    "with the loader's fields=, or name the fields it should mix with the transform's fields=; "
+    "the others then stay unchanged."};
 
 void refuse_separation(const PlanDraft& draft, const BatchStep& step) {
   if (step.said) return;

@@ -25,16 +25,17 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUncut{
-    "HR0372", ErrorKind::kConfig, "a video that no step takes frames of",
-    "A batch has clips of videos, so many frames each, and a step says which: "
-    "RandomVideoClips(num_frames=16), UniformVideoClips, CenterVideoClip. It stands before all "
-    "steps that work on the frames. kinds={\"video\": \"bytes\"} delivers the files as they are."};
+    "HR0372", ErrorKind::kConfig, "video needs a frame transform",
+    "A batch holds clips with a fixed number of frames, and a transform selects them: "
+    "RandomVideoClips(num_frames=16), UniformVideoClips, CenterVideoClip. Put it before all "
+    "transforms that work on frames. kinds={\"video\": \"bytes\"} delivers the files unchanged."};
 
 const ErrorCode kBadClip{
-    "HR0373", ErrorKind::kConfig, "a step that cannot have clips",
-    "A clip of a video is so many pictures, for every record alike. The step that takes them cannot "
-    "stand inside a RandomApply or another list that only some records take; where their sizes "
-    "differ they come as lists; their times need a name that no other field has."};
+    "HR0373", ErrorKind::kConfig, "transform does not support clips",
+    "A clip of a video is a fixed number of images, the same for every record. The transform that "
+    "selects them cannot be inside RandomApply or another list that only some records use; clips "
+    "that differ in frame size are delivered as lists; their timestamps need a field name that is "
+    "not in use."};
 
 // Sounds of several clips are one output, as their pictures are. The first one's field.
 int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,

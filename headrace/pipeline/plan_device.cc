@@ -11,16 +11,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotOnDevice{
-    "HR0138", ErrorKind::kConfig, "a step that no device does",
-    "ToDevice() in a list says that the pictures are a device's from there on. A device does what "
-    "can be done to bytes as they are copied into the batch: a flip left to right, tables, ToDtype "
-    "and Normalize, one rectangle of one value, in this order but for the flip, and MixUp and "
-    "CutMix at the end. Whatever else works on the pictures stands before ToDevice()."};
+    "HR0138", ErrorKind::kConfig, "transform not supported on devices",
+    "After ToDevice() images are on the device. A device can do what is possible while bytes are "
+    "copied into the batch: a horizontal flip, lookup tables, ToDtype and Normalize, one "
+    "rectangle filled with one value, in this order apart from the flip, and MixUp and CutMix at "
+    "the end. Put other image transforms before ToDevice()."};
 
 const ErrorCode kNoPlace{
-    "HR0139", ErrorKind::kConfig, "impossible ToDevice",
-    "ToDevice() stands once, for every record, where a picture is still one of uint8: neither in a "
-    "list that only some records take, nor behind ToDtype."};
+    "HR0139", ErrorKind::kConfig, "invalid ToDevice",
+    "ToDevice() may appear once, for every record, where the image is still uint8: not in a list "
+    "that only some records use, and not after ToDtype."};
 
 bool is_done_there(const OpRecord& record) {
   const Arguments arguments(record.name, record.params, record.example);

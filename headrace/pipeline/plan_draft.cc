@@ -11,14 +11,13 @@ namespace {
 
 const ErrorCode kUnknownField{
     "HR0111", ErrorKind::kConfig, "unknown field",
-    "A field is named that does not exist at this point: the source has no such field, or a Fork "
-    "has replaced it. Inside the branch of a Fork, and inside a list for one field, only that "
-    "field is seen."};
+    "The field does not exist at this point: the source does not have it, or a Fork has replaced "
+    "it. Inside a branch of a Fork, and inside a list for one field, only that field is visible."};
 
 const ErrorCode kBadSchema{
-    "HR0117", ErrorKind::kConfig, "pictures of an unknown form",
-    "Images and masks are encoded files, or (C, H, W) tensors of uint8, uint16, float32 or float16 "
-    "and 1 to 16 channels. Other tensors can be delivered as fields of the kind `tensor`."};
+    "HR0117", ErrorKind::kConfig, "image shape unknown",
+    "Images and masks are encoded files, or (C, H, W) tensors of uint8, uint16, float32 or "
+    "float16 with 1 to 16 channels. Other tensors can be delivered as fields of the kind `tensor`."};
 
 constexpr std::string_view kSource = "the source, whose records differ in size";
 

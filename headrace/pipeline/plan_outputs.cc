@@ -11,15 +11,15 @@ namespace {
 
 const ErrorCode kUnknownOutput{
     "HR0112", ErrorKind::kConfig, "unknown output field",
-    "fields= names what a batch has: fields that exist at the end of the pipeline, and id, key and "
-    "valid, which every source has."};
+    "fields= selects what a batch contains: the fields that exist at the end of the pipeline, "
+    "plus id, key and valid, which every source has."};
 
 const ErrorCode kRagged{
     "HR0114", ErrorKind::kConfig, "records differ in shape",
-    "A batch is one tensor, so its records must have one shape. Resize((height, width)), "
-    "CenterCrop or RandomCrop make pictures equal; a function can declare the shape that it "
-    "returns; ragged=\"list\" delivers one tensor a record instead, \"pad\" one that is padded to the "
-    "longest record, \"packed\" all rows one after another."};
+    "A batch is one tensor, so its records must have the same shape. Resize((height, width)), "
+    "CenterCrop or RandomCrop make images equal in size; a function can declare the shape that it "
+    "returns; ragged=\"list\" delivers one tensor per record, \"pad\" one tensor padded to the "
+    "longest record, \"packed\" all rows concatenated."};
 
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {

@@ -34,10 +34,10 @@ const ErrorCode kUndeclared{
 constexpr const char* kDeclare = "T.Python(function, returns={...})";
 
 const ErrorCode kUnequalFrames{
-    "HR0605", ErrorKind::kData, "frames of several sizes",
-    "A clip crosses to a function as one array of frames, and those of this one differ in size or "
-    "dtype: a step that some of its frames alone have taken has changed them. Let the step take "
-    "the clip, whose name means all of its frames."};
+    "HR0605", ErrorKind::kData, "frames differ in size",
+    "A clip is passed to a function as one array of frames, but its frames differ in size or "
+    "dtype: a transform applied to only some of its frames changed them. Apply that transform to "
+    "the clip's name, which means all of its frames."};
 
 // The pictures of a clip as one array, frame behind frame.
 Result<PythonValue> clip_value(const CrossingValue& clip, std::span<const int> fields,

@@ -25,10 +25,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadRagged{
-    "HR0119", ErrorKind::kConfig, "ragged output that cannot be",
-    "ragged=\"pad\" and \"packed\" deliver companions of a field (boxes_lengths, boxes_mask, "
-    "boxes_offsets), which come with it and need their names; pad_value= gives numbers, which the "
-    "field's dtype can hold, to fields that are padded."};
+    "HR0119", ErrorKind::kConfig, "invalid ragged output",
+    "ragged=\"pad\" and \"packed\" add companion fields (boxes_lengths, boxes_mask, "
+    "boxes_offsets), whose names must be free and which cannot be selected without their field. "
+    "pad_value= takes numbers representable in the field's dtype, for fields that are padded."};
 
 struct Companion {
   OutputOrigin origin;

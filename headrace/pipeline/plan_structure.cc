@@ -22,10 +22,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kPathsDiffer{
-    "HR0115", ErrorKind::kConfig, "records would differ in dtype",
-    "A list that some records take and others do not (RandomApply, RandomChoice, SomeOf) must "
-    "leave dtype, kind and number of dimensions as the others have them, since all records of a "
-    "batch have the same. Move the conversion out of it."};
+    "HR0115", ErrorKind::kConfig, "records differ in dtype",
+    "Transforms that apply to some records only (inside RandomApply, RandomChoice or SomeOf) must "
+    "not change dtype, kind or number of dimensions, because all records of a batch must agree in "
+    "these. Move the conversion out of that list."};
 
 using States = std::vector<FieldState>;
 

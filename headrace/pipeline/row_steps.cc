@@ -10,24 +10,24 @@ namespace {
 
 const ErrorCode kRowsBehind{
     "HR0183", ErrorKind::kConfig, "rows would be dropped from some fields only",
-    "Boxes, labels, areas and masks have a row for each object, and a step that drops rows must "
-    "drop them from all of these, or every row after a dropped one would belong to another object. "
-    "COCO and packs of it know which fields belong together. Elsewhere "
-    "source.with_row_group(\"boxes\", \"labels\") says it, or fields= of the step: "
-    "T.SanitizeBoundingBoxes(fields=(\"boxes\", \"labels\")). A field that nobody wants is left out of "
-    "the batch, by fields= of the loader."};
+    "Boxes, labels, areas and masks have one row per object, and a transform that drops rows must "
+    "drop them from all of these, or every later row would describe a different object. COCO and "
+    "packs of it know which fields belong together. Elsewhere, declare it with "
+    "source.with_row_group(\"boxes\", \"labels\"), or name the fields in the transform: "
+    "T.SanitizeBoundingBoxes(fields=(\"boxes\", \"labels\")). Omit unwanted fields with the "
+    "loader's fields=."};
 
 const ErrorCode kNoCanvas{
-    "HR0184", ErrorKind::kConfig, "boxes without their picture",
-    "The step needs the size of the picture that boxes or points lie on, and at this point there is "
-    "no such picture, or it was moved without them. One list of transforms for the whole record "
-    "keeps them together."};
+    "HR0184", ErrorKind::kConfig, "boxes without an image",
+    "The transform needs the size of the image that boxes or keypoints refer to, but at this "
+    "point there is no such image, or it was moved without them. Use one list of transforms for "
+    "the whole record to keep them aligned."};
 
 const ErrorCode kSeveralGroups{
-    "HR0185", ErrorKind::kConfig, "several fields to decide by",
-    "A step that drops rows looks at one field of boxes or of keypoints, and drops what belongs to "
-    "it. Where a record has several such fields, fields= of the step says which is meant, with the "
-    "labels and masks that have its rows."};
+    "HR0185", ErrorKind::kConfig, "ambiguous field",
+    "A transform that drops rows decides by one field of boxes or keypoints, and drops the rows "
+    "of the fields that belong to it. When a record has several such fields, select one with the "
+    "transform's fields=, together with the labels and masks of its rows."};
 
 bool has_rows(const FieldState& state) {
   return !is_picture(state.kind) && !is_string(state.kind) && !state.shape.empty();

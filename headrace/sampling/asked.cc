@@ -14,10 +14,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOtherLength{
-    "HR0726", ErrorKind::kConfig, "epoch of another length",
-    "A loader knows how many batches an epoch has before it begins, on every rank, so each epoch of "
+    "HR0726", ErrorKind::kConfig, "epoch length differs",
+    "The number of batches per epoch is known before it begins, on every rank, so each epoch of "
     "an order that is asked for must have as many records as the first. Draw a fixed number of "
-    "records per epoch, or make another loader where the number changes."};
+    "records per epoch, or make a new loader when the number changes."};
 
 // Epochs that are remembered: the one under way, and those that somebody looks at meanwhile.
 constexpr size_t kRemembered = 4;

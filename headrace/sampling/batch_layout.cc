@@ -13,23 +13,23 @@ namespace {
 const ErrorCode kIndivisible{
     "HR0720", ErrorKind::kConfig, "ranks do not divide the global batch",
     "Every rank takes an equal slice of each global batch, so that the order of records does not "
-    "depend on the number of ranks. Choose a global batch size that is a multiple of it, or, where "
-    "the number of ranks changes, uneven=True: slices then differ by one record, and batch.weight "
-    "scales the loss; uneven=\"pad\" adds a row that is not valid to those that are shorter. Each "
-    "rank has a record of every batch in any case."};
+    "depend on the number of ranks. Choose a global batch size that is a multiple of it, or, if "
+    "the number of ranks changes, uneven=True: slices then differ by at most one record, and "
+    "batch.weight scales the loss; uneven=\"pad\" adds an invalid row to shorter slices. Each "
+    "rank needs at least one record of every batch."};
 
 const ErrorCode kEmptyRank{
     "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
-    "With last_batch=\"keep\" the records that are left at the end of an epoch are split over the "
-    "ranks; here some rank would get none, and training would hang or diverge. Use "
-    "last_batch=\"drop\" or last_batch=\"pad\", or another batch size."};
+    "With last_batch=\"keep\" the remaining records of an epoch are split over the ranks; here "
+    "some rank would get none, and training would hang or diverge. Use last_batch=\"drop\" or "
+    "last_batch=\"pad\", or another batch size."};
 
 const ErrorCode kCutGroup{
-    "HR0723", ErrorKind::kConfig, "batch and groups do not fit",
-    "A step that mixes rows of a batch works on groups of a fixed number of positions, so that what "
-    "it does depends neither on the number of ranks nor on where a run was resumed. Each rank's "
-    "batch has to be a multiple of the group. Choose another batch size, or another group size of "
-    "the step."};
+    "HR0723", ErrorKind::kConfig, "groups do not divide the batch",
+    "A transform that mixes rows of a batch works on groups of a fixed number of rows, so that "
+    "its result depends neither on the number of ranks nor on where a run was resumed. Each "
+    "rank's batch must be a multiple of the group size. Choose another batch size, or another "
+    "group size for the transform."};
 
 }  // namespace
 

@@ -15,8 +15,8 @@ namespace headrace {
 
 const ErrorCode kNoLengths{
     "HR0724", ErrorKind::kConfig, "buckets without lengths",
-    "Buckets put records of like length into a batch, so they want one length a record: numbers, or "
-    "the name of an integer field or of a field of sounds."};
+    "Buckets group records of similar length, so they need one length per record: numbers, or the "
+    "name of an integer field or of an audio field."};
 
 namespace {
 

@@ -15,10 +15,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOverBudget{
-    "HR0725", ErrorKind::kConfig, "record longer than a batch's budget",
-    "A budget bounds what the records of a batch take together, each padded to the longest. A record "
-    "that is longer by itself fits into no batch, and is not left out in silence. A larger budget, a "
-    "step or a filter that shortens such records, or a subset of the source without them."};
+    "HR0725", ErrorKind::kConfig, "record exceeds the batch budget",
+    "A budget limits the total of a batch's records, each padded to the longest. A record that "
+    "exceeds it alone fits into no batch, and is not dropped silently. Use a larger budget, a "
+    "transform or filter that shortens such records, or a subset of the source without them."};
 
 // So many batches a bucket has on average, where there are as many: its records meet in ever other
 // company.
@@ -139,9 +139,9 @@ SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t m
 namespace {
 
 const ErrorCode kNoBudget{
-    "HR0728", ErrorKind::kConfig, "a budget that holds nothing",
-    "The budget of a batch is a number above 0, in the unit of the lengths: seconds of a field of "
-    "sounds, tokens of numbers of tokens."};
+    "HR0728", ErrorKind::kConfig, "budget too small",
+    "The budget of a batch is a number above 0, in the unit of the lengths: seconds for an audio "
+    "field, tokens for token counts."};
 
 void check_total(const Arguments& arguments) {
   if (arguments.number("total") > 0) return;

@@ -15,9 +15,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadWeights{
-    "HR0722", ErrorKind::kConfig, "unusable sampler",
-    "A sampler draws at least once in an epoch, from at least one record: weights must be finite, "
-    "also when added up, not negative and not all zero; labels and index arrays must not be empty; "
+    "HR0722", ErrorKind::kConfig, "invalid sampler",
+    "A sampler draws at least once per epoch, from at least one record: weights must be finite, "
+    "with a finite sum, not negative and not all zero; labels and index arrays must not be empty; "
     "indices must lie inside the source."};
 
 void check_draws(int64_t draws) {

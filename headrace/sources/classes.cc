@@ -10,8 +10,8 @@ namespace headrace {
 namespace {
 
 const ErrorCode kWrongClasses{
-    "HR0406", ErrorKind::kConfig, "classes do not match",
-    "classes= fixes the names of the classes and their numbers, as a validation set needs the "
+    "HR0406", ErrorKind::kConfig, "unexpected class names",
+    "classes= fixes the names of the classes and their numbers, since a validation set needs the "
     "numbers of its training set. It must name each class once, and every class that has records; "
     "classes without records are allowed."};
 

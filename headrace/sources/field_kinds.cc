@@ -17,23 +17,24 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadKinds{
-    "HR0181", ErrorKind::kConfig, "a kind that a field cannot have",
-    "kinds={\"seg\": \"mask\"} says what a field means to the steps. Encoded pictures and bytes "
-    "may be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" or "
-    "\"mask\"; encoded videos \"video\", encoded sounds and float32 arrays of (channels, frames) \"audio\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
-    "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". Boxes of pixels "
-    "follow their picture where their format is said: \"boxes:xyxy\" (left, top, right, bottom), "
-    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height); boxes of "
-    "shares of the picture are \"boxes:cxcywh_normalized\" and the like, and become pixels by a "
-    "ConvertBoundingBoxFormat. A format that the source knows cannot be said otherwise: that would "
-    "convert nothing."};
+    "HR0181", ErrorKind::kConfig, "unsupported field kind",
+    "kinds={\"seg\": \"mask\"} declares what a field means to transforms. Encoded images and "
+    "bytes may be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" "
+    "or \"mask\"; encoded videos \"video\"; encoded audio and float32 arrays of (channels, "
+    "samples) \"audio\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), "
+    "\"masks\" (..., H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". "
+    "Boxes in pixels need their format: \"boxes:xyxy\" (left, top, right, bottom), \"boxes:xywh\" "
+    "(left, top, width, height) or \"boxes:cxcywh\" (center, width, height); boxes relative to "
+    "the image size are \"boxes:cxcywh_normalized\" and the like, which ConvertBoundingBoxFormat "
+    "converts to pixels. A format that the source already knows cannot be redeclared, since that "
+    "would convert nothing."};
 
 const ErrorCode kMaskOrImage{
-    "HR0182", ErrorKind::kConfig, "an image that is called a mask",
-    "The field holds pictures, and its name says mask. Of a mask the values are class ids: it is "
-    "resized without mixing them, and colours and dtypes are not for it. Only you know which it "
-    "is: kinds={\"seg_mask\": \"mask\"}, or kinds={\"seg_mask\": \"image\"} for a picture that is "
-    "scaled, converted and normalized as any other."};
+    "HR0182", ErrorKind::kConfig, "image declared as a mask",
+    "The field holds images, and its name contains mask. Mask values are class ids: they are "
+    "resized without interpolation, and color and dtype transforms do not apply. Declare which it "
+    "is: kinds={\"seg_mask\": \"mask\"}, or kinds={\"seg_mask\": \"image\"} for an image that is "
+    "scaled, converted and normalized like any other."};
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, word) != words.end();

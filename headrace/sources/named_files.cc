@@ -17,11 +17,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kLeadsOutside{
-    "HR0276", ErrorKind::kConfig, "dataset names files outside of its folder",
-    "Names of files that stand in a dataset (COCO's file_name, the paths of Arrow and Parquet) are "
-    "relative to its folder. An absolute one, one with '..' in it, or an address (scheme://...) "
-    "could have any file of this machine or its network read, and written on by convert or pack. "
-    "If you trust the dataset, or wrote it yourself, say outside=True."};
+    "HR0276", ErrorKind::kConfig, "dataset refers to files outside its folder",
+    "File names inside a dataset (COCO's file_name, the paths of Arrow and Parquet) must be "
+    "relative to its folder. An absolute path, one with '..', or an address (scheme://...) could "
+    "expose any file of this machine or its network, and convert or pack would copy it on. If you "
+    "trust the dataset, or wrote it yourself, pass outside=True."};
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is not a picture",

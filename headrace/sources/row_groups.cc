@@ -12,10 +12,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadRowGroup{
-    "HR0187", ErrorKind::kConfig, "fields that are no row group",
-    "with_row_group(\"boxes\", \"labels\", \"masks\") says that the rows of these fields are about the "
-    "same objects: each has one row for each, along its first axis. It takes arrays, of as many "
-    "rows as one another, that belong to no other group."};
+    "HR0187", ErrorKind::kConfig, "fields do not form a row group",
+    "with_row_group(\"boxes\", \"labels\", \"masks\") declares that the rows of these fields "
+    "describe the same objects, one row per object along the first axis. It takes arrays with "
+    "equal numbers of rows that are not in another group."};
 
 class SourceWithRowGroup final : public SourceAround {
  public:

@@ -9,11 +9,11 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kBadSplit{"HR0431", ErrorKind::kConfig, "impossible split",
-                          "A split takes the fractions of the records that its parts get: "
-                          "positive numbers that add up to one, or to less when records are to "
-                          "be left out. To keep the proportions of a field it must be a column "
-                          "of integers, such as label."};
+const ErrorCode kBadSplit{
+    "HR0431", ErrorKind::kConfig, "impossible split",
+    "A split takes the fraction of records for each part: positive numbers that add up to one, or "
+    "to less if records are to be left out. A field whose proportions are preserved must be a "
+    "column of integers, such as label."};
 
 constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's
 

@@ -15,14 +15,14 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoneOpens{
-    "HR0134", ErrorKind::kData, "nothing says how pictures are stored",
-    "With mode=\"stored\" pictures have the channels and samples that the first one has, and none of "
-    "the first records has one that can be opened. mode=\"RGB\", \"L\" and \"RGBA\" need not look."};
+    "HR0134", ErrorKind::kData, "image storage unknown",
+    "With mode=\"stored\" images keep the channels and samples of the first image, but none of "
+    "the first records could be opened. mode=\"RGB\", \"L\" and \"RGBA\" do not need to look."};
 
 const ErrorCode kNothingDecoded{
-    "HR0137", ErrorKind::kConfig, "a mode that has nothing to decode",
-    "mode= says what encoded pictures become when they are decoded. Arrays have the channels and "
-    "samples that they have, and a source without encoded images or masks has nothing for it."};
+    "HR0137", ErrorKind::kConfig, "mode needs an image to decode",
+    "mode= selects what encoded images are converted to when they are decoded. Arrays keep their "
+    "channels and samples, and a source without encoded images or masks has nothing to decode."};
 
 constexpr int64_t kTried = 16;  // records
 

@@ -14,9 +14,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSoundOpens{
-    "HR0357", ErrorKind::kData, "nothing says how sounds are stored",
-    "Sounds have the sample rate and the channels that the first one has, and none of the first "
-    "records has one that can be opened. The message says what is wrong with the first of them."};
+    "HR0357", ErrorKind::kData, "audio storage unknown",
+    "Audio has the sample rate and channels of the first record, but none of the first records "
+    "could be opened. The message names the problem with the first of them."};
 
 constexpr int64_t kSoundsTried = 16;  // records
 

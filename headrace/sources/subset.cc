@@ -15,8 +15,8 @@ namespace {
 
 const ErrorCode kOutside{
     "HR0430", ErrorKind::kConfig, "index outside the source",
-    "A subset is given by the numbers of its records, from 0 to the number of records less one. "
-    "Negative numbers do not count from the end."};
+    "A subset is given by the indices of its records, from 0 to the number of records minus one. "
+    "Negative indices do not count from the end."};
 
 class Subset final : public View {
  public:

@@ -12,10 +12,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kInvalidLimit{
-    "HR0298", ErrorKind::kConfig, "invalid limit of the disk cache",
-    "disk_cache= and HEADRACE_DISK_CACHE say how many bytes of local disk the blocks of files that "
-    "lie far away may take, in HEADRACE_CACHE: \"200GB\", \"1.5TiB\" or a number. Blocks have 8 "
-    "MiB; with fewer than four there is nothing to choose from when one has to go."};
+    "HR0298", ErrorKind::kConfig, "invalid disk cache limit",
+    "disk_cache= and HEADRACE_DISK_CACHE set how many bytes of local disk, in HEADRACE_CACHE, "
+    "cached blocks of remote files may use: \"200GB\", \"1.5TiB\" or a number. A block is 8 MiB; "
+    "at least four are needed, so that there is a choice when one is evicted."};
 
 constexpr uint64_t kLeastBlocks = 4;
 

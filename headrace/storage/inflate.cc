@@ -16,15 +16,15 @@ namespace {
 
 const ErrorCode kDamaged{
     "HR0422", ErrorKind::kData, "damaged compressed data",
-    "The bytes are not what deflate (gzip, zlib, zip) writes: they were cut off or changed, or a "
-    "checksum does not fit. Copy or download the file again; `gzip -t` or `unzip -t` tell whether "
-    "other programs can read it."};
+    "The bytes are not valid deflate data (gzip, zlib, zip): they were truncated or changed, or a "
+    "checksum does not match. Copy or download the file again; `gzip -t` or `unzip -t` show "
+    "whether other programs can read it."};
 
 const ErrorCode kInflatesTooLarge{
-    "HR0423", ErrorKind::kResource, "compressed data expands too far",
-    "What is compressed here would take more memory than the cap, or far more than data of records "
-    "ever does (a zip bomb). If the file is sound, decompress it once and open the result, which "
-    "is then read record by record and not held in memory."};
+    "HR0423", ErrorKind::kResource, "decompressed data too large",
+    "Decompressing this would exceed the memory limit, or yield far more than real data does (a "
+    "zip bomb). If the file is genuine, decompress it once and open the result, which is then "
+    "read record by record rather than held in memory."};
 
 constexpr size_t kFirstBlock = size_t{64} << 10, kBlock = size_t{1} << 20;
 constexpr uint64_t kFree = uint64_t{64} << 20;  // of output, whatever the ratio

@@ -24,9 +24,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNameTaken{
-    "HR0215", ErrorKind::kConfig, "volume of this name exists",
-    "Files in memory are found by the name of their volume, so no two may have the same one. Close "
-    "the other volume first, or take another name."};
+    "HR0215", ErrorKind::kConfig, "volume name already in use",
+    "In-memory files are addressed by the name of their volume, so names must be unique. Close "
+    "the other volume first, or choose another name."};
 
 constexpr std::string_view kMemory = "memory://";
 

@@ -12,10 +12,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOnlyLocal{
-    "HR0214", ErrorKind::kUnsupported, "only local files here",
-    "What reads or writes this path is made for the file system: another library (pyarrow, h5py), "
-    "or a writer. Copy the files to a local folder, or mount their storage as one, and give that "
-    "path."};
+    "HR0214", ErrorKind::kUnsupported, "only local files supported",
+    "The code that reads or writes this path supports only the local file system: another library "
+    "(pyarrow, h5py), or a writer. Copy the files to a local folder, or mount their storage, and "
+    "give that path."};
 
 // The whole of it, or the piece that it names.
 Result<void> read_now(const Storage& storage, LaterRead& read) {

@@ -28,31 +28,31 @@ const ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
 
 const ErrorCode kReadFailed{
     "HR0204", ErrorKind::kStorage, "read failed",
-    "The operating system could not deliver the bytes, also when asked again after a pause. A disk "
-    "or a network file system is failing: look at the kernel's log (dmesg). This is no fault of "
-    "the data, so it is never counted as a bad record."};
+    "The operating system failed to deliver the bytes, even after a retry. A disk or network file "
+    "system may be failing: check the kernel log (dmesg). The data is not at fault, so this never "
+    "counts as a bad record."};
 
 const ErrorCode kEndedEarly{
     "HR0205", ErrorKind::kData, "file ended early",
-    "The file is shorter than it said, so it shrank while it was read: something is writing to the "
-    "dataset. Let the writer finish (or write to a temporary name and rename), then read again."};
+    "The file is shorter than its reported size, so it shrank while being read: something is "
+    "writing to the dataset. Let the writer finish (or write to a temporary name and rename), "
+    "then read again."};
 
 const ErrorCode kTooLarge{
     "HR0206", ErrorKind::kResource, "file too large",
-    "One record's file has more bytes than the cap, or than the machine can hold, so nothing was "
-    "read. Pictures are far smaller; a container that ended up among the pictures is the usual "
-    "cause."};
+    "A record's file exceeds the size limit, or the machine's memory, so nothing was read. Images "
+    "are far smaller; usually a container ended up among the images."};
 
 const ErrorCode kTooManyOpen{
     "HR0207", ErrorKind::kStorage, "too many open files",
-    "The process or the machine has reached its limit of open files. Headrace holds one file open "
-    "for each reading thread; something else holds the rest. Raise the limit (ulimit -n)."};
+    "The process or the machine has reached its limit of open files. Headrace keeps one file open "
+    "per reading thread; the rest are held by something else. Raise the limit (ulimit -n)."};
 
 const ErrorCode kChanged{
     "HR0208", ErrorKind::kData, "file changed while it was open",
-    "A file of the dataset is no longer the one that was opened: its size, its time of "
-    "modification or its place on the disk differ, so what is known of its records is no longer "
-    "true. Let whatever writes it finish, then open the source again."};
+    "A file of the dataset is no longer the one that was opened: its size, modification time or "
+    "inode differs, so its record index is no longer valid. Let the writer finish, then open the "
+    "source again."};
 
 }  // namespace
 

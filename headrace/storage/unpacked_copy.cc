@@ -35,22 +35,24 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoCache{
-    "HR0209", ErrorKind::kConfig, "no place to unpack",
-    "The file is packed (gzip, zlib, Zstandard) and can be read by position only after it was "
-    "unpacked, which Headrace does once, into the user's cache folder; and there is none. Set "
-    "HEADRACE_CACHE to a folder on a disk with room, or unpack the file and open the result."};
+    "HR0209", ErrorKind::kConfig, "no directory to unpack into",
+    "The file is compressed (gzip, zlib, Zstandard), and random access needs an uncompressed "
+    "copy, which Headrace makes once in the user's cache directory; there is none. Set "
+    "HEADRACE_CACHE to a directory on a disk with enough space, or decompress the file and open "
+    "the result."};
 
 const ErrorCode kNotWritten{
-    "HR0210", ErrorKind::kStorage, "cannot unpack into the cache folder",
-    "The unpacked copy of a packed file could not be written into the user's cache folder: the "
-    "disk is full, or the folder may not be written. Delete copies there (unpacked-*) whose files "
-    "no run reads, which are made again when they are wanted, or set HEADRACE_CACHE to a folder on "
-    "another disk."};
+    "HR0210", ErrorKind::kStorage, "cannot unpack into the cache directory",
+    "The uncompressed copy of a file could not be written to the user's cache directory: the disk "
+    "is full, or the directory is not writable. Delete copies there (unpacked-*) that no run is "
+    "reading, which are recreated when needed, or set HEADRACE_CACHE to a directory on another "
+    "disk."};
 
 const ErrorCode kCopyTooLarge{
-    "HR0212", ErrorKind::kResource, "packed file expands too far",
-    "Unpacked, the file would have far more bytes than data of records ever has for its size (a "
-    "\"zip bomb\"), or more than the cap. If it is sound, unpack it yourself and open the result."};
+    "HR0212", ErrorKind::kResource, "decompressed file too large",
+    "Decompressed, the file would be far larger than real data of its compressed size (a \"zip "
+    "bomb\"), or exceed the size limit. If it is genuine, decompress it yourself and open the "
+    "result."};
 
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left

@@ -17,15 +17,16 @@ namespace {
 
 const ErrorCode kDamagedStream{
     "HR0211", ErrorKind::kData, "damaged packed file",
-    "The file is packed (gzip, zlib, Zstandard), and from this place on its bytes make no sense: "
-    "it was cut off or changed, or a checksum does not fit. What came out before is used. Copy or "
-    "download the file again; `gzip -t` or `zstd -t` tell whether other programs can read it."};
+    "The file is compressed (gzip, zlib, Zstandard), and its bytes are invalid from this offset "
+    "on: it was truncated or changed, or a checksum does not match. Data decompressed before that "
+    "is used. Copy or download the file again; `gzip -t` or `zstd -t` show whether other programs "
+    "can read it."};
 
 const ErrorCode kNotDone{
-    "HR0213", ErrorKind::kUnsupported, "packed in an unusual way",
-    "The file was packed with a dictionary that is not part of it, or with a window of more than "
-    "128 MiB (zstd --long=28 and above), which would take as much memory for every file. Unpack it "
-    "once with the program that made it, and open the result."};
+    "HR0213", ErrorKind::kUnsupported, "unsupported compression feature",
+    "The file was compressed with a dictionary stored elsewhere, or with a window of more than "
+    "128 MiB (zstd --long=28 and above), which would need that much memory per file. Decompress "
+    "it once with the program that made it, and open the result."};
 
 Error not_done(std::string what) {
   return {.code = &kNotDone,

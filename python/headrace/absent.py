@@ -18,24 +18,22 @@ from headrace.errors import Error, declare, did_you_mean, nearest
 _NO_SUCH_TRANSFORM = declare(
     "HR0153",
     "config",
-    "no such transform",
-    "headrace.transforms has no class of this name. `headrace operators` lists all of them. What "
-    "is missing may stand in the list as a Python function, or as torchvision's own transform: "
-    "docs/guide/transforms/python.md.",
+    "unknown transform",
+    "headrace.transforms has no class of this name. `headrace operators` lists them. If one is "
+    "missing, put a Python function or torchvision's own transform in the list.",
 )
 _NO_SUCH_CODE = declare(
     "HR0196",
     "config",
-    "no such error code",
-    "`headrace explain CODE` takes the code that a message begins with: HR and four digits. "
-    "`headrace explain` without one lists all of them.",
+    "unknown error code",
+    "`headrace explain CODE` takes the code at the start of a message: HR and four digits. "
+    "`headrace explain` without one lists all codes.",
 )
 _NO_SUCH_FORMAT = declare(
     "HR0197",
     "config",
-    "no such format",
-    "This build has no container and no codec of this name. `headrace formats` lists all of them; "
-    "docs/guide/data/formats/index.md says which one reads what you have.",
+    "unknown format",
+    "This build has no container and no codec of this name. `headrace formats` lists all of them.",
 )
 
 # What pictures are from the start, or what the list says itself.

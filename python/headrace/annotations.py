@@ -27,10 +27,10 @@ from headrace.sources.media_paths import kind_by_suffix
 BAD_ANNOTATIONS = declare(
     "HR1403",
     "data",
-    "annotations of YOLO or VOC that do not fit",
-    "A line of YOLO's labels is a class and a box (centre and size) or an outline of three points "
-    "or more, in fractions of the image; a VOC file has the corners of each object in pixels. The "
-    "message names the file and what is wrong with it.",
+    "invalid YOLO or VOC annotations",
+    "A line of YOLO labels is a class and a box (center and size) or an outline of three or more "
+    "points, in fractions of the image; a VOC file has the corners of each object in pixels. The "
+    "message names the file and the problem.",
 )
 
 StrPath = str | os.PathLike[str]

@@ -16,8 +16,8 @@ from headrace.plain_array import is_masked, plain_array
 BAD_VALUE = declare(
     "HR0160",
     "config",
-    "a keyword's value does not fit",
-    "The value has the wrong type or is none of the choices. The message names both.",
+    "invalid keyword value",
+    "The value has the wrong type or is not one of the choices. The message gives both.",
 )
 
 INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # that the engine holds

@@ -31,9 +31,9 @@ from headrace.transforms import flatten
 _NEEDS_OTHERS = declare(
     "HR0170",
     "config",
-    "a transform that one record is not enough for",
-    "MixUp and CutMix mix the records of a batch, Mosaic and CopyPaste take in other records of "
-    "the dataset. A loader has them: hr.Loader(source, [...]).",
+    "transform needs several records",
+    "MixUp and CutMix mix the records of a batch, Mosaic and CopyPaste mix in other records of "
+    "the dataset. They run in a loader: hr.Loader(source, [...]).",
 )
 
 _PICTURES = ("image", "mask")

@@ -29,16 +29,16 @@ _ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
 _WRONG_OPTION = declare(
     "HR0414",
     "config",
-    "option of converting",
-    "convert() writes the containers that `headrace convert --help` names, to a local path. Not "
-    "every container can hold every field: a folder, RecordIO and LMDB have a picture and a label.",
+    "invalid conversion option",
+    "convert() writes the containers listed by `headrace convert --help`, to a local path. Not "
+    "every container can hold every field: a folder, RecordIO and LMDB hold an image and a label.",
 )
 _NO_PACKAGE = declare(
     "HR0297",
     "unsupported",
     "package missing for this container",
-    "HDF5 files are written by h5py and LMDB environments by lmdb, which Headrace does not bring. "
-    "Reading either needs neither.",
+    "HDF5 files are written by h5py and LMDB environments by lmdb, which are not installed with "
+    "Headrace. Reading either needs neither.",
 )
 
 

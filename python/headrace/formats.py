@@ -25,7 +25,7 @@ from headrace.sources import Progress, Source, open
 _TOO_MANY = declare(
     "HR0168",
     "config",
-    "wrong arguments of a format",
+    "wrong arguments for a format",
     "The call has more positional arguments than the format has parameters, or gives one twice. "
     "`help(headrace.NAME)` prints them with meaning, default and range.",
 )

@@ -30,10 +30,10 @@ SUFFIX = ".hrpack"
 _WRONG_OPTION = declare(
     "HR0458",
     "config",
-    "option of packing",
+    "invalid packing option",
     "pack() takes level='fast' (bit planes: fastest to decode, about an eighth larger than the "
-    "JPEG files), 'dense' (about their size, slower) or 'none' (every picture as it is), and a "
-    "number of shards from 1 to 99,999.",
+    "JPEG files), 'dense' (about their size, slower to decode) or 'none' (every image unchanged), "
+    "and from 1 to 99,999 shards.",
 )
 
 Path = str | os.PathLike[str]

@@ -19,9 +19,9 @@ from headrace.errors import declare, did_you_mean
 _NO_ROWS = declare(
     "HR0743",
     "config",
-    "a field that cannot be taken apart",
-    "per_record() gives each record's part of fields of the batch: those named, or all. A padded "
-    "or packed field needs its companion (boxes_lengths, boxes_offsets), which comes with it.",
+    "field cannot be split into records",
+    "per_record() splits fields of the batch into records: those named, or all. A padded or "
+    "packed field needs its companion (boxes_lengths, boxes_offsets), which is delivered with it.",
 )
 
 

@@ -26,9 +26,9 @@ Credentials = Callable[[], "Mapping[str, Any] | None"]
 _BAD_OPTION = declare(
     "HR0226",
     "config",
-    "invalid option of remote storages",
+    "invalid remote storage option",
     "hr.remote.configure takes counts and seconds that are not negative, addressing='path' or "
-    "'virtual', redirects='any' or 'safe', and headers as a dict of texts.",
+    "'virtual', redirects='any' or 'safe', and headers as a dict of strings.",
 )
 
 _MOST = 65_536  # connections, retries

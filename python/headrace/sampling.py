@@ -29,10 +29,9 @@ _NOT_INDICES = declare(
     "HR0150",
     "config",
     "not a sampler",
-    "sampler= takes an array of record indices, or an object made by a function of "
-    "headrace.sampling. torch's Sampler objects are not taken, because their order cannot be "
-    "resumed or split over ranks: give the indices that they yield as a list, or use weighted() "
-    "or balanced().",
+    "sampler= takes an array of record indices, or an object created by headrace.sampling. "
+    "torch's Sampler objects are not supported, because their order cannot be resumed or split "
+    "over ranks: pass the indices that they yield as a list, or use weighted() or balanced().",
 )
 
 

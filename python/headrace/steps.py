@@ -41,11 +41,11 @@ from headrace.plain_array import plain_array
 _WRONG_FUNCTION = declare(
     "HR0613",
     "config",
-    "a callable that cannot be a step",
-    "A callable in the list of transforms takes fields by the names of its arguments, and "
-    "optionally rng, a numpy Generator for this record. *args and **kwargs do not say which fields "
-    "are meant; wrap the callable in a function that names them. What comes back with another "
-    "dtype or shape, and fields that it adds, are declared: T.Python(function, returns={...}).",
+    "invalid callable",
+    "A callable in the list of transforms receives fields by its argument names, and optionally "
+    "rng, a numpy Generator for this record. *args and **kwargs do not name fields; wrap the "
+    "callable in a function with named arguments. Declare results with another dtype or shape, "
+    "and new fields: T.Python(function, returns={...}).",
 )
 
 # Words are four of 32 bits, a pure function of (seed, epoch, position, step).

@@ -18,10 +18,11 @@ from headrace.per_record import Layout, Rows, per_record
 _NO_TARGETS = declare(
     "HR0744",
     "config",
-    "batch that torchvision's models cannot take",
-    "Its detectors want boxes as corners in pixels (xyxy) and labels from 1: 0 is the background, "
-    "and whatever is labelled 0 is learned as that, without an error. Its segmentation models want "
-    "one mask of class ids for each image. batch.detection() and batch.segmentation() check this.",
+    "batch not valid for torchvision's models",
+    "torchvision's detectors need boxes as corners in pixels (xyxy) and labels from 1: 0 is the "
+    "background, and objects labeled 0 are learned as background without an error. Its "
+    "segmentation models need one mask of class ids per image. batch.detection() and "
+    "batch.segmentation() check this.",
 )
 
 # Names of torchvision's references for fields of COCO.

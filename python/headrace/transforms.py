@@ -28,9 +28,9 @@ from headrace.steps import Python as Python
 _WRONG_CALL = declare(
     "HR0151",
     "config",
-    "wrong arguments of a transform",
-    "The call does not fit the transform's signature. `headrace operators NAME` prints it with the "
-    "meaning, default and range of each argument.",
+    "wrong arguments for a transform",
+    "The call does not match the transform's signature. `headrace operators NAME` prints it with "
+    "the meaning, default and range of each argument.",
 )
 _NOT_A_TRANSFORM = declare(
     "HR0152",

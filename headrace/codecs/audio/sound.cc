@@ -11,10 +11,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnknownSound{
-    "HR0354", ErrorKind::kData, "unknown sound format",
-    "A sound is recognized by its first bytes, never by its name, and these are no signature of a "
-    "codec that this build has. Often the file is something else (an HTML page that a download "
-    "left, a text file), or empty. `headrace formats` lists the codecs."};
+    "HR0354", ErrorKind::kData, "unknown audio format",
+    "Audio is recognized by its first bytes, never by name, and these match no codec in this "
+    "build. Often the file is something else (an HTML page from a failed download, a text file), "
+    "or empty. `headrace formats` lists the codecs."};
 
 Error unknown_sound(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownSound, .what = "the file is empty"};

@@ -7,32 +7,31 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCorruptSound{
-    "HR0350", ErrorKind::kData, "corrupt sound",
-    "The sound's header or its compressed samples make no sense: usually a download or a disk has "
-    "damaged the file. Nothing of such sounds is repaired or left out in silence. Restore the "
-    "file, or let on_error= decide what happens to such records."};
+    "HR0350", ErrorKind::kData, "corrupt audio",
+    "The audio file's header or compressed samples are invalid: usually a download or a disk "
+    "damaged the file. Nothing is repaired or skipped silently. Restore the file, or let "
+    "on_error= decide what happens to such records."};
 
 const ErrorCode kTruncatedSound{
-    "HR0351", ErrorKind::kData, "truncated sound",
-    "The file ends before the samples that its header promises. Usual causes are an interrupted "
-    "download, copy or recording. Restore the file, write it again with the length that it has "
-    "(sox, ffmpeg), or let on_error= decide what happens to such records."};
+    "HR0351", ErrorKind::kData, "truncated audio",
+    "The file ends before the samples announced in its header. Usual causes are an interrupted "
+    "download, copy or recording. Restore the file, rewrite it with its real length (sox, "
+    "ffmpeg), or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadSound{
-    "HR0352", ErrorKind::kUnsupported, "kind of sound that is not read",
-    "The file is sound, and of a form that is not read here. Convert such files once, to FLAC or "
-    "WAV where nothing must be lost (ffmpeg -i in.m4a out.flac), or open a Python object that "
-    "decodes them."};
+    "HR0352", ErrorKind::kUnsupported, "unsupported audio",
+    "The file is valid, but of an unsupported form. Convert such files once, to FLAC or WAV if it "
+    "must be lossless (ffmpeg -i in.m4a out.flac), or open a Python object that decodes them."};
 
-const ErrorCode kTooLargeSound{"HR0353", ErrorKind::kResource, "sound needs too much memory",
-                               "Decoding it would take more memory than there is. A clip "
-                               "(RandomClip, CenterClip) decodes what it keeps and no more."};
+const ErrorCode kTooLargeSound{
+    "HR0353", ErrorKind::kResource, "audio decoding exceeds the memory limit",
+    "Decoding would need more memory than is available. A clip transform (RandomClip, CenterClip) "
+    "decodes only what it keeps."};
 
 const ErrorCode kNoTrackOfSound{
-    "HR0358", ErrorKind::kData, "file without sound",
-    "The container is sound, and there is no track of sound in it: it holds pictures or subtitles "
-    "alone. Leave such files out (on_error=), or, for clips of videos, take silence in its place "
-    "(no_sound=\"silence\")."};
+    "HR0358", ErrorKind::kData, "file without audio",
+    "The container is valid, but has no audio track, only video or subtitles. Skip such files "
+    "(on_error=), or, for clips of videos, substitute silence (no_sound=\"silence\")."};
 
 constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
 

@@ -5,26 +5,26 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCorruptPicture{
-    "HR0345", ErrorKind::kData, "corrupt picture",
-    "The picture's header or its compressed pixels make no sense: usually a download or a disk has "
-    "damaged the file. Nothing of such pictures is repaired. Restore the file, or let on_error= "
-    "decide what happens to such records."};
+    "HR0345", ErrorKind::kData, "corrupt image",
+    "The image's header or compressed pixels are invalid: usually a download or a disk damaged "
+    "the file. Such images are not repaired. Restore the file, or let on_error= decide what "
+    "happens to such records."};
 
 const ErrorCode kTruncatedPicture{
-    "HR0346", ErrorKind::kData, "truncated picture",
-    "The file ends before the pixels that were asked for. Usual causes are an interrupted download "
-    "or copy. Restore the file, or let on_error= decide what happens to such records."};
+    "HR0346", ErrorKind::kData, "truncated image",
+    "The file ends before the requested pixels. Usual causes are an interrupted download or copy. "
+    "Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadPicture{
-    "HR0347", ErrorKind::kUnsupported, "kind of picture that is not read",
-    "The file is sound, and uses a part of its format that is not read here, or whose values 8 "
-    "bits a sample would spoil. Convert such files once (Pillow, ImageMagick), or open a Python "
+    "HR0347", ErrorKind::kUnsupported, "unsupported image",
+    "The file is valid, but uses an unsupported part of its format, or has values that 8 bits per "
+    "sample would truncate. Convert such files once (Pillow, ImageMagick), or open a Python "
     "object that decodes them."};
 
 const ErrorCode kTooLargePicture{
-    "HR0348", ErrorKind::kResource, "picture needs too much memory",
-    "Decoding it would take more memory than a picture of its size may need, or the machine has "
-    "none left. A valid file does not do the former."};
+    "HR0348", ErrorKind::kResource, "image exceeds the memory limit",
+    "Decoding would need more memory than an image of this size may use, or the machine has none "
+    "left. A valid file does not do the former."};
 
 constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
 

@@ -25,25 +25,25 @@ namespace {
 
 const ErrorCode kCorrupt{
     "HR0330", ErrorKind::kData, "corrupt PNG",
-    "libpng could not read the picture: a chunk is out of place or malformed, its checksum is "
-    "wrong, or the compressed pixels are damaged. PNG has no way to go on after damage to its "
-    "pixels. Restore the file, or let on_error= decide what happens to such records."};
+    "libpng could not read the image: a chunk is misplaced or malformed, its checksum is wrong, "
+    "or the compressed pixels are damaged. PNG decoding cannot continue after damaged pixels. "
+    "Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kTruncated{
     "HR0331", ErrorKind::kData, "truncated PNG",
-    "The file ends before the pixels that were asked for. Usual causes are an interrupted download "
-    "or copy. Restore the file, or let on_error= decide what happens to such records."};
+    "The file ends before the requested pixels. Usual causes are an interrupted download or copy. "
+    "Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kTooMuchMemory{
-    "HR0332", ErrorKind::kResource, "PNG needs too much memory",
-    "libpng asked for more memory than a picture of this width may need, or the machine has none "
+    "HR0332", ErrorKind::kResource, "PNG exceeds the memory limit",
+    "libpng requested more memory than an image of this width may need, or the machine has none "
     "left. A valid file does not do the former."};
 
 const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",
-    "The picture decodes, but libpng warned about the file: a damaged extra chunk, a wrong "
-    "checksum after the last row, an index outside the palette. strict=True makes that an error; "
-    "without it the warnings are counted and the pixels used."};
+    "The image decodes, but libpng issued a warning: a damaged auxiliary chunk, a wrong checksum "
+    "after the last row, an index outside the palette. strict=True makes that an error; without "
+    "it the warnings are counted and the pixels used."};
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 

@@ -8,12 +8,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kSixteenBit{
-    "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
-    "Without mode= pictures are delivered with 8 bits a sample, and this one has 16: depths, "
-    "medical scans, ids of objects. Pillow's convert() would make 255 of every value above it, so "
-    "nothing is delivered until you say what is meant: mode=\"stored\" keeps all 16 bits (uint16), "
-    "sixteen_bit=\"high_byte\" keeps value / 256, sixteen_bit=\"clip\" is Pillow's "
-    "min(value, 255)."};
+    "HR0386", ErrorKind::kUnsupported, "16-bit grayscale image",
+    "Without mode= images are delivered with 8 bits per sample, and this one has 16: depth maps, "
+    "medical scans, object ids. Pillow's convert() would clip every value above 255, so nothing "
+    "is delivered until you choose: mode=\"stored\" keeps all 16 bits (uint16), "
+    "sixteen_bit=\"high_byte\" keeps value / 256, sixteen_bit=\"clip\" is Pillow's min(value, "
+    "255)."};
 
 void rgb_from_cmyk(const uint8_t* in, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i) {

@@ -7,38 +7,38 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnknownVideo{
-    "HR0360", ErrorKind::kUnsupported, "no video that is known",
-    "The bytes begin like no container of video that is read here: MP4, MOV and 3GP, Matroska and "
-    "WebM, AVI. Other containers are put into one of these once, without another loss: ffmpeg -i "
-    "in.ts -c copy out.mkv. Playlists and scripts that name other files are never followed."};
+    "HR0360", ErrorKind::kUnsupported, "unknown video format",
+    "The file does not begin like a supported video container: MP4, MOV and 3GP, Matroska and "
+    "WebM, AVI. Remux other containers once, without further loss: ffmpeg -i in.ts -c copy "
+    "out.mkv. Playlists and scripts that refer to other files are never followed."};
 
 const ErrorCode kCorruptVideo{
     "HR0361", ErrorKind::kData, "corrupt video",
-    "What the container says of its packets makes no sense: usually a download or a disk has "
-    "damaged the file. No packet is guessed or left out in silence. Restore the file, or let "
-    "on_error= decide what happens to such records."};
+    "The container's packet information is invalid: usually a download or a disk damaged the "
+    "file. No packet is guessed or skipped silently. Restore the file, or let on_error= decide "
+    "what happens to such records."};
 
 const ErrorCode kTruncatedVideo{
     "HR0362", ErrorKind::kData, "truncated video",
-    "The file ends before the packets that it promises. Usual causes are an interrupted download, "
-    "copy or recording. Restore the file, write what is there again (ffmpeg -i in.mp4 -c copy "
-    "out.mp4), or let on_error= decide what happens to such records."};
+    "The file ends before the packets it announces. Usual causes are an interrupted download, "
+    "copy or recording. Restore the file, remux what is there (ffmpeg -i in.mp4 -c copy out.mp4), "
+    "or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadVideo{
-    "HR0363", ErrorKind::kUnsupported, "kind of video that is not read",
-    "The file is sound, and of a form that is not read here: another codec, encrypted, pictures in "
-    "another file, edits that cannot be kept. Convert such files once, or write them again where "
-    "only the container is unusual (ffmpeg -i in -c copy out.mp4); the message says which."};
+    "HR0363", ErrorKind::kUnsupported, "unsupported video container",
+    "The file is valid, but unsupported: another codec, encryption, frames in another file, or "
+    "edit lists that cannot be honored. Convert such files once, or remux them if only the "
+    "container is unusual (ffmpeg -i in -c copy out.mp4); the message names the reason."};
 
 const ErrorCode kNoPictures{
-    "HR0364", ErrorKind::kData, "video without pictures",
-    "The container is sound, and there is no track of pictures in it, or none of its packets is "
-    "shown: it holds sound or subtitles alone. Read such a file as a sound, or leave it out."};
+    "HR0364", ErrorKind::kData, "file without video",
+    "The container is valid, but has no video track, or no visible packet in it: only audio or "
+    "subtitles. Read such a file as audio, or skip it."};
 
 const ErrorCode kTooManyPackets{
-    "HR0365", ErrorKind::kResource, "video with too many packets",
-    "A track may have four million packets, which is 38 hours of 30 frames a second. Cut such a "
-    "file into parts: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
+    "HR0365", ErrorKind::kResource, "too many video packets",
+    "A track may have four million packets, which is 38 hours at 30 frames per second. Split such "
+    "a file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
 
 constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
 

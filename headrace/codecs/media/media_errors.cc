@@ -10,34 +10,31 @@ namespace {
 
 const ErrorCode kDamagedVideo{
     "HR0368", ErrorKind::kData, "damaged video",
-    "The decoder found a packet that makes no sense, or made a frame of which a part is guessed. "
-    "Nothing of it is handed over, nor of frames that may have been made from it. Usually a "
-    "download or a disk has damaged the file. Restore it, or let on_error= decide what happens to "
-    "such records."};
+    "The decoder found an invalid packet, or concealed part of a frame. Neither it nor frames "
+    "that may depend on it are delivered. Usually a download or a disk damaged the file. Restore "
+    "it, or let on_error= decide what happens to such records."};
 
 const ErrorCode kEndedMediaProcess{
-    "HR0369", ErrorKind::kData, "decoding a video ended or took too long",
-    "Videos are decoded in a process of their own, so that a file that crashes a decoder or keeps "
-    "it busy for ever costs one record. That is what this one did. Frames before and after it are "
-    "not affected, and the next record gets a new process. If it happens to sound files, too, the "
-    "machine may be out of memory (the kernel kills processes then), or the limit of seconds too "
-    "small for it."};
+    "HR0369", ErrorKind::kData, "video decoder crashed or timed out",
+    "Videos are decoded in a separate process, so that a file that crashes a decoder or blocks it "
+    "forever costs one record. That happened here. Earlier and later frames are not affected, and "
+    "the next record gets a new process. If it also happens to intact files, the machine may be "
+    "out of memory (the kernel then kills processes), or the time limit is too short for it."};
 
 const ErrorCode kNoMediaProcess{
-    "HR0370", ErrorKind::kConfig, "nothing to decode videos with",
-    "Videos are decoded by a small program beside the engine, headrace-av, which is linked with "
-    "libavcodec. It is missing where libavcodec's headers were not there when Headrace was built "
-    "(apt-get install libavcodec-dev, then install Headrace again), it does not start where "
-    "libavcodec itself is missing (the message names Debian's package), and it refuses to work "
-    "where the system does not let it give up its rights (seccomp); isolate=False does without "
-    "that, for files that are trusted."};
+    "HR0370", ErrorKind::kConfig, "video decoder missing",
+    "Videos are decoded by a separate program, headrace-av, which is linked with libavcodec. It "
+    "is missing when libavcodec's headers were not installed when Headrace was built (apt-get "
+    "install libavcodec-dev, then install Headrace again), does not start when libavcodec itself "
+    "is missing (the message names Debian's package), and refuses to run where the system does "
+    "not allow it to drop its rights (seccomp); isolate=False runs without that, for trusted "
+    "files."};
 
 const ErrorCode kUndecodedVideo{
-    "HR0371", ErrorKind::kUnsupported, "kind of video that is not decoded",
-    "The file is sound, and its frames are of a kind that is not delivered: with an alpha channel "
-    "or a palette, of more than 12 bits, in colours without a matrix, of another size than the "
-    "container says, or larger than the limit. Convert such files once (ffmpeg -i in.mov -pix_fmt "
-    "yuv420p out.mp4)."};
+    "HR0371", ErrorKind::kUnsupported, "unsupported video codec",
+    "The file is valid, but its frames are unsupported: with an alpha channel or a palette, of "
+    "more than 12 bits, without a color matrix, of another size than the container states, or "
+    "larger than the limit. Convert such files once (ffmpeg -i in.mov -pix_fmt yuv420p out.mp4)."};
 
 std::string name_in(const media::Reply& reply) {
   std::string name;

@@ -15,11 +15,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnknownColors{
-    "HR0380", ErrorKind::kUnsupported, "a video's colours are of an unknown kind",
-    "The stream says by which matrix its luma and chroma were made of red, green and blue, and it is "
-    "none of those that are known here (BT.601, BT.709, BT.2020, SMPTE 240M, FCC, or none at all), so "
-    "any colours would be guessed. Convert the file once, or write the right matrix into it: ffmpeg "
-    "-i in -c copy -bsf:v h264_metadata=matrix_coefficients=1 out.mp4 says BT.709."};
+    "HR0380", ErrorKind::kUnsupported, "unknown video color space",
+    "The stream declares a matrix for its luma and chroma that is not supported (supported are "
+    "BT.601, BT.709, BT.2020, SMPTE 240M and FCC, or none declared), so any colors would be a "
+    "guess. Convert the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
+    "h264_metadata=matrix_coefficients=1 out.mp4 declares BT.709."};
 
 // Rows of this many bytes stay in the first-level cache between conversion and the pass.
 constexpr size_t kBlockBytes = size_t{20} << 10;

@@ -11,12 +11,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kMissingFrame{
-    "HR0367", ErrorKind::kData, "frame that does not come out",
-    "The container says that there is a frame, and the decoder gave none when it was fed the "
-    "packets that lead to it. Its neighbour is never given in its place. Usual causes are a file "
-    "that was cut off or cut by a tool that left packets out, and H.264 of television (PAFF) whose "
-    "frames are two fields with a packet each: with both in one packet they are read. Write the file again (ffmpeg -i in.mp4 "
-    "out.mp4), or let on_error= decide what happens to such records."};
+    "HR0367", ErrorKind::kData, "frame not decoded",
+    "The container lists a frame, but the decoder did not output one when given the packets "
+    "leading to it. A neighboring frame is never substituted. Usual causes are a truncated file, "
+    "a file cut by a tool that dropped packets, and broadcast H.264 (PAFF) whose frames are two "
+    "fields with a packet each: with both in one packet they decode. Re-encode the file (ffmpeg "
+    "-i in.mp4 out.mp4), or let on_error= decide what happens to such records."};
 
 // "frame 12, of packet 15"; and the packet's place in the file.
 std::string frame_of(const VideoTrack& track, uint32_t packet) {

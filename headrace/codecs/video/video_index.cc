@@ -23,9 +23,9 @@ constexpr size_t kHashBytes = 8;
 constexpr int64_t kMostIndexTime = int64_t{1} << 61;
 
 const ErrorCode kBadVideoIndex{
-    "HR0366", ErrorKind::kData, "index of a video that does not fit",
-    "What is kept of a video's packets is damaged, of another version, or of another file. It is "
-    "made again from the file: remove the cache that holds it, or index the pack again."};
+    "HR0366", ErrorKind::kData, "video index does not match",
+    "The stored index of a video's packets is damaged, of another version, or of another file. It "
+    "is rebuilt from the file: delete the cache that holds it, or index the pack again."};
 
 Error bad_index(std::string what) {
   return {.code = &kBadVideoIndex,

@@ -10,10 +10,10 @@ namespace {
 
 const ErrorCode kTooLargeTogether{
     "HR0706", ErrorKind::kConfig, "ragged batch larger than the memory limit",
-    "ragged=\"pad\" makes one tensor that is as large as if every record were the longest, and one "
-    "batch of such fields has to fit into its share of memory_limit. ragged=\"packed\" and \"list\" "
-    "take what the records have. Otherwise a smaller batch, a higher limit, or a step that shortens "
-    "the longest records."};
+    "ragged=\"pad\" makes one tensor as large as if every record were the longest, and one batch "
+    "of such fields must fit into its part of memory_limit. ragged=\"packed\" and \"list\" use "
+    "only what the records need. Otherwise use a smaller batch, a higher limit, or a transform "
+    "that shortens the longest records."};
 
 }  // namespace
 

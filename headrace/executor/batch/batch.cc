@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSuchField{
-    "HR0740", ErrorKind::kConfig, "no such field in the batch",
+    "HR0740", ErrorKind::kConfig, "field not in the batch",
     "A batch has the fields that the loader delivers; fields= selects them."};
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kRowsDifferAtEnd{
-    "HR0125", ErrorKind::kData, "rows that belong together differ in number",
+    "HR0125", ErrorKind::kData, "row group fields differ in row count",
     "Fields of one row group (boxes, their labels and areas) share their lengths or offsets in a "
-    "batch, so that each record has as many rows in one as in the others. A step has changed the "
-    "rows of one of them alone: a function that drops rows has to take all of the group."};
+    "batch, so each record must have the same number of rows in all of them. A transform changed "
+    "the rows of only one field: a function that drops rows has to take every field of the group."};
 
 // The record's own extents on the open axes of the field that `lengths` is about.
 Shape extents_of(const Plan& plan, const Output& lengths, const Record& record) {

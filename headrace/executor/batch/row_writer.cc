@@ -10,15 +10,15 @@ namespace headrace {
 namespace {
 
 const ErrorCode kShapeDiffers{
-    "HR0741", ErrorKind::kData, "value of another shape",
-    "Every record of a dense field must have the shape that the pipeline promises. A source whose "
-    "records differ needs ragged=\"list\" or a step that makes them equal."};
+    "HR0741", ErrorKind::kData, "unexpected value shape",
+    "Every record of a dense field must have the shape that the pipeline declares. A source whose "
+    "records differ needs ragged=\"list\" or a transform that makes them equal."};
 
 const ErrorCode kListedTooLarge{
-    "HR0707", ErrorKind::kResource, "picture or sound in a list exceeds the memory",
-    "A field that is delivered as a list has values of any size, and this one alone would take "
-    "more than half of what memory_limit leaves beside slots. Nothing was allocated. A step that "
-    "makes it smaller (Resize, a crop; RandomClip, CenterClip), or a higher memory_limit."};
+    "HR0707", ErrorKind::kResource, "image or audio in a list exceeds the memory limit",
+    "A field delivered as a list may have values of any size, but this one alone exceeds half of "
+    "what memory_limit leaves after slots. Nothing was allocated. Use a transform that makes it "
+    "smaller (Resize, a crop; RandomClip, CenterClip), or a higher memory_limit."};
 
 }  // namespace
 

@@ -11,10 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const ErrorCode kRecordTooLarge{
-    "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
-    "Decoding one record may take a third of what memory_limit leaves beside two batches (a sixth "
-    "where fields are delivered as lists), whatever the number of threads, and this one takes "
-    "more. Raise memory_limit, or let on_error= leave such records out."};
+    "HR0703", ErrorKind::kResource, "record exceeds the memory left by memory_limit",
+    "Decoding one record may use a third of what memory_limit leaves after two batches (a sixth "
+    "if fields are delivered as lists), for any number of threads, and this one needs more. Raise "
+    "memory_limit, or let on_error= leave such records out."};
 
 }  // namespace
 

@@ -28,9 +28,9 @@ constexpr size_t kNearRows = 16 << 10;
 
 const ErrorCode kLimitTooSmall{
     "HR0702", ErrorKind::kConfig, "memory_limit too small",
-    "The limit must hold at least two batches, the scratch of every thread, and the working memory "
-    "of one record. Use a smaller batch, fewer threads, uint8 or float16 batches, or a higher "
-    "limit."};
+    "The limit must hold at least two batches, the scratch memory of every thread, and the "
+    "working memory of one record. Use a smaller batch, fewer threads, uint8 or float16 batches, "
+    "or a higher limit."};
 
 std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + " MiB"; }
 

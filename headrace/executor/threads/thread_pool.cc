@@ -25,15 +25,15 @@ namespace {
 
 const ErrorCode kForked{
     "HR0701", ErrorKind::kConfig, "loader used in a forked process",
-    "The engine's threads do not survive a fork, so a loader of the parent cannot work in the "
-    "child. Make the loader in the child, and start children by spawn or forkserver, or before the "
-    "first loader of the parent."};
+    "The engine's threads do not survive a fork, so a parent's loader does not work in the child. "
+    "Create the loader in the child, and start children with spawn or forkserver, or before the "
+    "parent's first loader."};
 
 const ErrorCode kNoThread{
-    "HR0790", ErrorKind::kResource, "the system refused a thread",
-    "A loader works with threads, and a user, a container or a job may have so many and no more "
-    "(ulimit -u, the cgroup's pids.max). Use fewer threads=, close loaders that are not used any "
-    "more, or raise the limit."};
+    "HR0790", ErrorKind::kResource, "thread could not be started",
+    "A loader needs threads, and users, containers and jobs have a limit on them (ulimit -u, the "
+    "cgroup's pids.max). Use fewer threads=, close loaders that are no longer used, or raise the "
+    "limit."};
 
 std::atomic<bool> engine_started{false};
 std::atomic<bool> forked{false};

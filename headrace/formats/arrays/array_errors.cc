@@ -8,20 +8,20 @@ namespace {
 
 const ErrorCode kDamaged{
     "HR0424", ErrorKind::kData, "damaged array file",
-    "The file begins like one of its format (NumPy, IDX, CIFAR binary, safetensors), but its "
-    "header or its size is not what the format says. Most often it was cut off while it was copied "
-    "or written. Copy it again, or write it again with the library that it comes from."};
+    "The file begins like its format (NumPy, IDX, CIFAR binary, safetensors), but its header or "
+    "size is invalid. Usually it was truncated during a copy or write. Copy it again, or write it "
+    "again with its own library."};
 
 const ErrorCode kUnsupported{
-    "HR0425", ErrorKind::kUnsupported, "array of a kind that is not read",
-    "The file is sound, but its arrays are of a type or layout that no field can have: Python "
-    "objects (which only pickle can load, and loading a pickle runs code), complex numbers, dates, "
-    "nested structures. Convert it once; the message says how."};
+    "HR0425", ErrorKind::kUnsupported, "unsupported array",
+    "The file is valid, but its arrays have a type or layout that no field supports: Python "
+    "objects (which only pickle can load, and loading a pickle runs code), complex numbers, "
+    "dates, nested structures. Convert it once; the message shows how."};
 
 const ErrorCode kSeveralParts{
-    "HR0432", ErrorKind::kConfig, "several parts of a dataset",
-    "The folder holds a training set and a test set (or others), and opening them together would "
-    "train on the test set. Name one of them: split=\"train\", or open its file."};
+    "HR0432", ErrorKind::kConfig, "dataset has several parts",
+    "The folder contains a training set and a test set (or others), and opening them together "
+    "would train on the test set. Choose one: split=\"train\", or open its file."};
 
 }  // namespace
 

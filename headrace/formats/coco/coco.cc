@@ -21,10 +21,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCocoLacks{
-    "HR0436", ErrorKind::kConfig, "not there for these COCO annotations",
-    "What was asked for does not belong to the annotations: their pictures lie in none of the "
-    "places where they were looked for (images= names the folder), or the file has no outlines, "
-    "keypoints or captions."};
+    "HR0436", ErrorKind::kConfig, "not available for these COCO annotations",
+    "The request does not match the annotations: their images were not found in any of the usual "
+    "places (images= names the folder), or the file has no outlines, keypoints or captions."};
 
 // Box conversions in the order and precision of torchvision.ops.box_convert.
 void convert_boxes(std::vector<float>& boxes, std::string_view form) {

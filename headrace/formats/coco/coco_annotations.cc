@@ -14,20 +14,20 @@ namespace headrace {
 
 const ErrorCode kMalformedCoco{
     "HR0433", ErrorKind::kData, "malformed COCO annotations",
-    "The file is not JSON, or not of COCO's shape: an object with the lists \"images\" (each with "
-    "an integer id and a file_name), \"annotations\" (each with an image_id) and \"categories\" "
-    "(each with an id and a name). The message says at which byte. A file that is cut short was "
-    "not written to its end."};
+    "The file is not JSON, or does not have COCO's structure: an object with the lists \"images\" "
+    "(each with an integer id and a file_name), \"annotations\" (each with an image_id) and "
+    "\"categories\" (each with an id and a name). The message gives the byte offset. A truncated "
+    "file was not written completely."};
 const ErrorCode kCocoMismatch{
-    "HR0434", ErrorKind::kData, "COCO annotations contradict themselves",
-    "The lists of the file do not fit together: an id stands for two pictures or two categories, "
-    "or annotations name pictures that are not listed. Nothing is guessed, because labels or boxes "
-    "would go to the wrong picture."};
+    "HR0434", ErrorKind::kData, "inconsistent COCO annotations",
+    "The lists of the file contradict each other: an id refers to two images or two categories, "
+    "or annotations refer to unlisted images. Nothing is guessed, because labels or boxes would "
+    "be assigned to the wrong image."};
 const ErrorCode kBadCocoRecord{
-    "HR0435", ErrorKind::kData, "bad COCO annotation",
-    "An annotation of this picture cannot be used: a box that is not a box or lies outside the "
-    "picture, a category that is not listed, an outline that cannot be drawn. Only this record is "
-    "bad, and on_error= says what becomes of it; fields=(\"image\",) reads the picture alone."};
+    "HR0435", ErrorKind::kData, "invalid COCO annotation",
+    "An annotation of this image is invalid: a malformed box or one outside the image, an "
+    "unlisted category, an outline that cannot be drawn. Only this record is bad, and on_error= "
+    "decides what happens to it; fields=(\"image\",) reads the image without annotations."};
 
 namespace {
 

@@ -29,30 +29,28 @@ namespace {
 
 const ErrorCode kNotAFolder{
     "HR0403", ErrorKind::kConfig, "not a folder",
-    "The format 'folder' opens a folder of pictures, and this path is a file. Leave format= out to "
-    "open the file by its content."};
+    "The format 'folder' opens a folder of images, and this path is a file. Omit format= to open "
+    "the file by its content."};
 
 const ErrorCode kNoPictures{
-    "HR0404", ErrorKind::kConfig, "no pictures",
-    "There is no picture in the folder or below it, and no sound or video. A picture is a file with "
-    "a picture's suffix, or whose first bytes are a picture's; sounds and videos have their "
-    "suffixes; "
-    "names that begin with a dot are left out. Check the path: it may be one level too high or too "
-    "low, or not mounted."};
+    "HR0404", ErrorKind::kConfig, "no images",
+    "The folder and its subfolders contain no image, audio or video. Images are recognized by "
+    "their suffix or their first bytes, audio and video by their suffix; names that begin with a "
+    "dot are ignored. Check the path: it may be one level too high or too low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without records",
-    "A folder beside the class folders holds no picture, sound or video; or it holds no picture, and "
-    "others do: a folder in which there is one picture is a folder of pictures, and its sounds and "
-    "videos are left out; likewise one with sounds leaves out videos. Counted as a class it would "
-    "shift the numbers of those after it. Remove it, or the pictures; name the classes that are meant "
-    "in classes=, or say allow_empty=True to count it, as torchvision's ImageFolder does."};
+    "A folder next to the class folders contains no image, audio or video; or it contains no "
+    "image while others do: images take precedence in a dataset, then audio, then video, and "
+    "files of the other types are ignored. Counted as a class, the folder would shift the numbers "
+    "of later classes. Remove it, or the images; name the intended classes in classes=, or pass "
+    "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{
     "HR0409", ErrorKind::kConfig, "no class folders",
-    "classes= gives names to the folders in a folder, and this one has none with pictures. Leave "
-    "classes= out for pictures without labels; labels that stand elsewhere come from a list file "
-    "or from hr.records(image=..., label=...)."};
+    "classes= names the folders inside a folder, and this one has none with images. Omit classes= "
+    "for images without labels; labels stored elsewhere come from a list file or from "
+    "hr.records(image=..., label=...)."};
 
 // Looking a small folder through is quicker than it is worth a file in the cache.
 constexpr int64_t kFilesWorthKeeping = 4096;

@@ -18,9 +18,9 @@ namespace {
 
 const ErrorCode kTooManyFolders{
     "HR0408", ErrorKind::kResource, "too many folders",
-    "More than four million folders were found, or one folder on more than 256 paths. A few links "
-    "to folders can multiply without end when each contains several links to the next. Remove "
-    "them, or give the files in a list."};
+    "More than four million folders were found, or one folder by more than 256 paths. A few "
+    "symbolic links can multiply without end when each target contains several links to the next. "
+    "Remove them, or give the files in a list."};
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMostPaths = 256;  // that links make to one folder

@@ -20,13 +20,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kParts{
-    "HR0419", ErrorKind::kConfig, "folders of pictures and of what belongs to them",
-    "One folder is named for pictures (images) and one for what belongs to each of them (masks, "
-    "labels), so they are parts of the same records and no classes. Join them: "
-    "hr.join(hr.open(\"images\"), hr.open(\"masks\"), rename={\"image\": \"mask\"}, "
-    "kinds={\"mask\": \"mask\"}). Text files of YOLO and VOC's .xml are written as COCO once: "
-    "hr.coco_from_yolo, hr.coco_from_voc. Folders "
-    "that really are classes are named in classes=."};
+    "HR0419", ErrorKind::kConfig, "images and annotations in separate folders",
+    "One folder is named after images and one after their annotations (masks, labels), so they "
+    "are parts of the same records rather than classes. Join them: hr.join(hr.open(\"images\"), "
+    "hr.open(\"masks\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"}). Convert YOLO "
+    "text files and VOC .xml to COCO once: hr.coco_from_yolo, hr.coco_from_voc. If the folders "
+    "really are classes, name them in classes=."};
 
 constexpr std::array<std::string_view, 8> kPictures = {"image", "images", "img",     "imgs",
                                                        "input", "inputs", "picture", "pictures"};

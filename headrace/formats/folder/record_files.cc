@@ -18,10 +18,10 @@ namespace {
 
 const ErrorCode kElsewhere{
     "HR1402", ErrorKind::kConfig, "files of a table not found",
-    "None of the paths that were tried, the table's first ones and some of the others, is a file "
-    "where the table says: in its own folder, or in root=. Where they were found in another folder "
-    "near the table, the message has the root= that names it. Ids without a suffix are looked for "
-    "with the suffixes of the folder's files."};
+    "None of the paths that were tried (the table's first ones and some others) exists in the "
+    "table's own folder, or in root=. If they were found in another folder near the table, the "
+    "message shows the root= to use. Ids without a suffix are looked up with the suffixes of the "
+    "folder's files."};
 
 constexpr size_t kSomeEntries = 256;
 constexpr size_t kMostFolders = 64;

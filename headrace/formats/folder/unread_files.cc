@@ -22,11 +22,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOneClass{
-    "HR1401", ErrorKind::kConfig, "a table beside one folder",
-    "The folder holds one folder of files and a table (CSV, JSON, .mat, a list), as competitions "
-    "and archives do. As a folder of classes it would have one class, and the table would not be "
-    "read. Open the table, with root= for the folder of the files; or the folder of the files "
-    "alone, without the table. A single class that is meant is named in classes=."};
+    "HR1401", ErrorKind::kConfig, "table next to a single folder",
+    "The folder contains one folder of files and a table (CSV, JSON, .mat, a list), as "
+    "competitions and archives do. Opened as class folders it would have one class, and the table "
+    "would be ignored. Open the table, with root= for the folder of the files; or open the folder "
+    "of the files directly, without the table. If a single class is intended, name it in classes=."};
 
 constexpr size_t kHead = size_t{1} << 16;  // of a file, to see what it holds
 constexpr size_t kMostLooks = 16;          // at files

@@ -15,12 +15,11 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit",
-                          "The fields of an HDF5 file are datasets whose first dimension is "
-                          "the record, all of the same length. By default all datasets of the "
-                          "length that most of them have are taken. Where that is not clear, "
-                          "or not what is wanted, fields= names them: "
-                          "fields=['image=/train/x', 'label=/train/y']."};
+const ErrorCode kDoNotFit{
+    "HR0492", ErrorKind::kConfig, "datasets do not match",
+    "The fields of an HDF5 file are datasets whose first dimension is the record, all of the same "
+    "length. By default, all datasets with the most common length are used. If that is ambiguous, "
+    "or not what you want, select them: fields=['image=/train/x', 'label=/train/y']."};
 
 constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is
 

@@ -13,30 +13,29 @@ namespace {
 
 const ErrorCode kDamaged{
     "HR0489", ErrorKind::kData, "damaged HDF5 file",
-    "A structure of the file is not what the format says, lies outside of the file, or does not "
-    "have its checksum. The file was cut off, not closed by the program that wrote it, or changed "
-    "since. `h5dump` or h5py may say more; copy or write the file again."};
+    "A structure of the file is invalid, lies outside the file, or does not match its checksum. "
+    "The file was truncated, not closed by its writer, or changed since. `h5dump` or h5py may say "
+    "more; copy or rewrite the file."};
 
 const ErrorCode kUnsupported{
-    "HR0490", ErrorKind::kUnsupported, "HDF5 feature not read",
-    "The file is sound as far as it was read, but keeps this dataset in a way that Headrace's own "
-    "reader does not know: compound types, references, rare number formats, or a filter other than "
-    "deflate, shuffle, fletcher32 and lzf. Leave the dataset out with fields=[...], write it again "
-    "with h5py, or, where you trust the file, read it through h5py with trusted=True."};
+    "HR0490", ErrorKind::kUnsupported, "unsupported HDF5 feature",
+    "The file is valid as far as it was read, but stores this dataset in a way that Headrace's "
+    "own reader does not support: compound types, references, rare number formats, or a filter "
+    "other than deflate, shuffle, fletcher32 and lzf. Omit the dataset with fields=[...], rewrite "
+    "it with h5py, or, if you trust the file, read it through h5py with trusted=True."};
 
-const ErrorCode kTooLarge{"HR0493", ErrorKind::kResource, "HDF5 file declares too much",
-                          "The file declares sizes that its bytes cannot account for, or "
-                          "chunks and records beyond what is read into memory at once (a chunk "
-                          "may have 256 MiB). A real dataset is read after writing it with "
-                          "smaller chunks; a file of unknown origin is better not read at "
-                          "all."};
+const ErrorCode kTooLarge{
+    "HR0493", ErrorKind::kResource, "HDF5 file declares too much",
+    "The file declares sizes that its bytes cannot account for, or chunks and records too large "
+    "to be read into memory at once (a chunk may have 256 MiB). Rewrite a genuine dataset with "
+    "smaller chunks; do not read a file of unknown origin."};
 
 const ErrorCode kLeadsOutside{
-    "HR0494", ErrorKind::kUnsupported, "HDF5 file leads to other files",
-    "An external link, external storage or a virtual dataset names other files, and would make a "
-    "dataset read whatever its author wanted. None of them is ever followed, with trusted=True "
-    "neither. Copy the data into the file (h5repack, or h5py), or open the other files "
-    "themselves."};
+    "HR0494", ErrorKind::kUnsupported, "HDF5 file refers to other files",
+    "An external link, external storage or a virtual dataset refers to other files, and could "
+    "make a dataset read anything its author wanted. They are never followed, not even with "
+    "trusted=True. Copy the data into the file (h5repack, or h5py), or open the other files "
+    "directly."};
 
 constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
 constexpr uint64_t kMostStructure = uint64_t{64} << 20;  // bytes of one structure

@@ -27,11 +27,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadList{
-    "HR0410", ErrorKind::kData, "bad list of pictures",
-    "Each line of a list file holds a path and a label, separated by a comma (in .csv also a "
-    "semicolon), a tab or blanks as in the first line; or all lines hold a path alone. Paths are "
-    "relative to the list's folder. Empty lines, lines that begin with #, and a header are skipped. "
-    "Labels are integers or names, not both."};
+    "HR0410", ErrorKind::kData, "invalid file list",
+    "Each line of a list file is a path and a label, separated by a comma (in .csv also a "
+    "semicolon), a tab or spaces, as in the first line; or all lines are a path only. Paths are "
+    "relative to the list's folder. Empty lines, lines that begin with #, and a header are "
+    "skipped. Labels are integers or names, not both."};
 
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr size_t kLongestPath = 4096;

@@ -20,18 +20,17 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotSupported{
-    "HR0480", ErrorKind::kUnsupported, "LMDB environment of another kind",
-    "Environments are read that LMDB 0.9 wrote on a 64-bit little-endian machine (file version 1), "
-    "with one value a key. Others (of 32-bit or big-endian machines, of LMDB 1.0, databases made "
-    "with dupsort) can be copied into one with `mdb_dump` and `mdb_load`, or with a short loop in "
-    "Python over the lmdb package."};
+    "HR0480", ErrorKind::kUnsupported, "unsupported LMDB environment",
+    "Supported are environments written by LMDB 0.9 on a 64-bit little-endian machine (file "
+    "version 1), with one value per key. Copy others (of 32-bit or big-endian machines, of LMDB "
+    "1.0, databases with dupsort) with `mdb_dump` and `mdb_load`, or with a short Python loop "
+    "over the lmdb package."};
 
 const ErrorCode kBadEnvironment{
     "HR0481", ErrorKind::kData, "damaged LMDB environment",
-    "The file does not begin with two sound meta pages, as each LMDB environment does. It is no "
-    "environment, was cut off, or is damaged; copy it again. Where only one of the two pages is "
-    "damaged, recover=True opens the environment as the other one knows it, which may lack what "
-    "the last transaction wrote."};
+    "The file does not begin with two valid meta pages, as every LMDB environment does. It is "
+    "another file, truncated, or damaged; copy it again. If only one of the two pages is damaged, "
+    "recover=True opens the environment by the other one, which may lack the last transaction."};
 
 constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;

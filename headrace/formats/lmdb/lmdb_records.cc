@@ -14,17 +14,15 @@ namespace {
 
 const ErrorCode kBadPage{
     "HR0482", ErrorKind::kData, "damaged page in an LMDB environment",
-    "A page, or an entry of one, contradicts itself or the rest of the file: a number that leads "
-    "outside the file, a page that is reached twice, a value that is longer than what holds it. "
-    "What depends on it is one bad record, and on_error decides what happens; all else is read. "
-    "Copy the environment again, or write it again with mdb_copy -c where LMDB itself still reads "
-    "it."};
+    "A page, or an entry of one, contradicts itself or the rest of the file: a page number "
+    "outside the file, a page reached twice, a value longer than its space. Whatever depends on "
+    "it is one bad record, and on_error decides what happens; everything else is read. Copy the "
+    "environment again, or rewrite it with mdb_copy -c if LMDB itself can still read it."};
 
 const ErrorCode kNoDatabase{
-    "HR0483", ErrorKind::kConfig, "no such database in an LMDB environment",
-    "An environment holds one unnamed database and any number of named ones. database= chooses a "
-    "named one; without it the unnamed one is read, or the only named one where nothing else is "
-    "there."};
+    "HR0483", ErrorKind::kConfig, "LMDB database not found",
+    "An environment holds one unnamed database and any number of named ones. database= selects a "
+    "named one; without it the unnamed one is read, or the only named one if nothing else exists."};
 
 constexpr size_t kMostNames = 1000;
 

@@ -12,17 +12,17 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOtherValues{
-    "HR0484", ErrorKind::kConfig, "values of another kind",
-    "The values of an LMDB database are read as pictures (JPEG, PNG), as Caffe's Datum "
-    "messages, or as plain bytes; values= names one. Pickles, which would run code that stands in "
-    "the data, and msgpack values are not read: write the pictures' encoded bytes as values, or "
-    "open the database in Python and give headrace.open an object with len() and [i]."};
+    "HR0484", ErrorKind::kConfig, "unexpected value type",
+    "Values of an LMDB database are images (JPEG, PNG), Caffe's Datum messages, or plain bytes; "
+    "values= selects the type. Pickles, which would run code from the data, and msgpack values "
+    "are not supported: write the encoded images as values, or open the database in Python and "
+    "pass headrace.open an object with len() and [i]."};
 
 const ErrorCode kBadValue{
-    "HR0485", ErrorKind::kData, "bad value in an LMDB database",
-    "A value is not what the others of its database are: its message is damaged, or its picture "
-    "has another size or type than the first ones. The record is bad, the others are "
-    "not affected; on_error decides what happens."};
+    "HR0485", ErrorKind::kData, "invalid value in an LMDB database",
+    "The value differs from the others of its database: its message is damaged, or its image has "
+    "a different size or type from the first ones. The record is bad, the others are not "
+    "affected; on_error decides what happens."};
 
 // Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP after.
 bool is_pickle(ValueBytes value) {

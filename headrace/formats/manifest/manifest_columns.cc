@@ -15,22 +15,23 @@
 
 namespace headrace {
 
-const ErrorCode kBadManifest{"HR0437", ErrorKind::kData, "malformed manifest",
-                             "A manifest is a CSV file with a header, whose lines have as many "
-                             "cells as it, or a file of JSON lines: one object a line, all with "
-                             "the same keys. The message says in which line it is not so."};
+const ErrorCode kBadManifest{
+    "HR0437", ErrorKind::kData, "malformed manifest",
+    "A manifest is a CSV file with a header and equally many cells per line, or a JSON Lines "
+    "file: one object per line, all with the same keys. The message names the first line that is "
+    "not."};
 const ErrorCode kBadManifestValue{
-    "HR0438", ErrorKind::kData, "bad value in a manifest",
-    "A column of a manifest holds one kind of value: paths, labels, numbers or text. The message "
-    "names the line that has another, or none. missing=\"fill\" takes absent numbers as NaN and "
-    "absent text as empty; paths and labels must always be there."};
+    "HR0438", ErrorKind::kData, "invalid value in a manifest",
+    "A column of a manifest holds one type of value: paths, labels, numbers or text. The message "
+    "names the line with another type, or an empty value. missing=\"fill\" reads absent numbers "
+    "as NaN and absent text as empty; paths and labels are always required."};
 
 namespace {
 
-const ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig, "columns of a manifest do not fit",
-                                 "image=, label= and fields= name columns of the manifest by "
-                                 "its header. Each becomes a field, so two may not end up with "
-                                 "one name."};
+const ErrorCode kManifestColumns{
+    "HR0439", ErrorKind::kConfig, "manifest columns do not match",
+    "image=, label= and fields= name columns of the manifest by its header. Each becomes a field, "
+    "so two cannot have the same name."};
 
 constexpr size_t kLongestPath = 4096;
 

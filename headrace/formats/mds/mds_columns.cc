@@ -14,9 +14,9 @@ namespace {
 
 const ErrorCode kBadSample{
     "HR0488", ErrorKind::kData, "damaged MDS shard",
-    "A shard contradicts itself or index.json: its table of samples, the lengths in a sample, or a "
-    "value that is not of its column's encoding. Only the samples concerned are bad, and on_error "
-    "decides what happens. Copy the shard again."};
+    "A shard contradicts itself or index.json: its table of samples, the lengths in a sample, or "
+    "a value that does not match its column's encoding. Only the affected samples are bad, and "
+    "on_error decides what happens. Copy the shard again."};
 
 // A column's name as a field's: an identifier that is not taken.
 std::string field_name(const std::string& column, FieldNames& taken) {

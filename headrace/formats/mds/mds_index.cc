@@ -13,17 +13,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadIndex{
-    "HR0486", ErrorKind::kData, "unusable index of MDS shards",
-    "The index.json of a dataset in MosaicML's MDS format is damaged, of another version than 2, "
-    "or names shards that are not there or lie outside of its folder. Copy the folder again, or "
-    "write its index again with streaming's merge_index."};
+    "HR0486", ErrorKind::kData, "invalid index of MDS shards",
+    "The index.json of a dataset in MosaicML's MDS format is damaged, of a version other than 2, "
+    "or names shards that are missing or outside its folder. Copy the folder again, or rewrite "
+    "its index with streaming's merge_index."};
 
 const ErrorCode kNotRead{
-    "HR0487", ErrorKind::kConfig, "part of MDS that is not read",
-    "The dataset has a column or shards of a kind that is not read: pickles, which would run code "
-    "that stands in the data, lists of pictures, shards packed with brotli, bzip2 or snappy, or "
-    "formats beside MDS. columns= chooses the columns that are wanted; shards can be written again "
-    "with MDSWriter."};
+    "HR0487", ErrorKind::kConfig, "unsupported MDS feature",
+    "The dataset has an unsupported column or shard type: pickles, which would run code from the "
+    "data, lists of images, shards compressed with brotli, bzip2 or snappy, or formats other than "
+    "MDS. Select other columns with columns=, or rewrite the shards with MDSWriter."};
 
 class IndexParser {
  public:

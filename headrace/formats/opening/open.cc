@@ -21,14 +21,14 @@ namespace {
 
 const ErrorCode kNotRecognized{
     "HR0401", ErrorKind::kConfig, "format not recognized",
-    "No format recognizes what stands at this path. `headrace formats` lists those there are. A "
-    "format can be named by format= when its files have unusual names; pictures that lie anywhere "
-    "are given as lists: hr.records(image=[...], label=[...])."};
+    "No format recognizes this path. `headrace formats` lists the available ones. Use format= "
+    "when files have unusual names; images in arbitrary places are given as lists: "
+    "hr.records(image=[...], label=[...])."};
 
-const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or folder",
-                              "There is nothing at the path that was to be opened. Check its "
-                              "spelling, what it is relative to, and that the disk is "
-                              "mounted."};
+const ErrorCode kNothingThere{
+    "HR0402", ErrorKind::kStorage, "file or folder not found",
+    "The path to open does not exist. Check its spelling, what it is relative to, and that the "
+    "disk is mounted."};
 
 // The last part of the path that exists, and a neighbour whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
@@ -82,9 +82,9 @@ const FormatRecord& named_format(const std::string& name) {
 }
 
 const ErrorCode kOneFile{
-    "HR0418", ErrorKind::kConfig, "several files for a format of one",
+    "HR0418", ErrorKind::kConfig, "format takes a single file",
     "This format is one file or one folder, and the path is a pattern or a list of several. Open "
-    "them one by one and join them with hr.concat(...)."};
+    "them one by one and combine them with hr.concat(...)."};
 
 const FormatRecord& format_of(const std::string& path) {
   const FormatRecord* general = nullptr;

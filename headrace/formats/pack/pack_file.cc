@@ -13,27 +13,27 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCutOff{
-    "HR0442", ErrorKind::kData, "pack cut off",
-    "The pack does not end as one: its copy was interrupted, or it was not packed to its end. Copy "
-    "it again, or run the same pack command again, which goes on where it stopped. The records of "
-    "its whole pages can be read with recover=True (--recover), which says what is missing."};
+    "HR0442", ErrorKind::kData, "truncated pack",
+    "The end of the pack is missing: its copy was interrupted, or packing did not finish. Copy it "
+    "again, or run the same pack command again, which resumes where it stopped. The records of "
+    "complete pages can be read with recover=True (--recover), which reports what is missing."};
 
 const ErrorCode kDamagedIndex{
     "HR0443", ErrorKind::kData, "damaged pack index",
-    "The index at the end of the pack does not fit to itself or to the file, so records cannot be "
-    "found by it. Copy the pack again. With recover=True (--recover) the records are found by "
-    "their pages, without the index."};
+    "The index at the end of the pack contradicts itself or the file, so records cannot be "
+    "located with it. Copy the pack again. With recover=True (--recover) the records are located "
+    "by their pages, without the index."};
 
 const ErrorCode kDamagedRecord{
     "HR0444", ErrorKind::kData, "damaged record in a pack",
-    "The bytes of this record are not those that were packed: their checksum differs. A disk, a "
-    "copy or a cable changed them. The other records are not concerned. `headrace scan` lists all "
-    "that are damaged; copy the pack again, or pack the dataset again."};
+    "The bytes of this record differ from those that were packed: their checksum does not match. "
+    "A disk, a copy or a cable changed them. Other records are not affected. `headrace scan` "
+    "lists all damaged records; copy the pack again, or pack the dataset again."};
 
 const ErrorCode kTooLarge{
     "HR0453", ErrorKind::kResource, "record too large",
-    "One record of the pack has more bytes than memory_limit leaves for a record, or than the "
-    "machine has. Raise memory_limit, or leave the record out."};
+    "A record of the pack is larger than memory_limit leaves for one record, or than the "
+    "machine's memory. Raise memory_limit, or leave the record out."};
 
 constexpr std::string_view kRecoverHint =
     "copy it again, or open what is there with recover=True (--recover)";

@@ -16,13 +16,13 @@ namespace {
 
 const ErrorCode kNoPack{
     "HR0440", ErrorKind::kData, "not a pack",
-    "The file does not begin as a pack, or its first bytes are damaged. Check that it is the right "
-    "file and that it was copied in binary form; pack the dataset again if it is damaged."};
+    "The file does not begin like a pack, or its first bytes are damaged. Check that it is the "
+    "right file and that it was copied in binary mode; pack the dataset again if it is damaged."};
 
 const ErrorCode kNewer{
     "HR0441", ErrorKind::kUnsupported, "pack needs a newer Headrace",
-    "The pack was written by a later version and uses something that this one cannot read. Use "
-    "that version or a later one, or pack the dataset again with this one."};
+    "The pack was written by a later version and uses a feature unknown to this one. Use that "
+    "version or a later one, or pack the dataset again with this one."};
 
 static_assert(static_cast<int>(FieldKind::kImage) == 0 &&
                   static_cast<int>(FieldKind::kMasks) == 8 &&

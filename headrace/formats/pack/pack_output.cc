@@ -26,16 +26,16 @@ namespace {
 namespace fs = std::filesystem;
 
 const ErrorCode kLeadsOut{
-    "HR0450", ErrorKind::kData, "name leads out of the folder",
-    "Unpacking writes below one folder only. A key in the pack is an absolute path, or has '..' in "
-    "it, or a link stands where a folder has to be, so a file would come to lie elsewhere. Nothing "
-    "was written there. Do not trust where the pack came from; its records can still be read with "
-    "hr.open()."};
+    "HR0450", ErrorKind::kData, "name leads outside the folder",
+    "Unpacking writes below one folder only. A key in the pack is an absolute path or contains "
+    "'..', or a link exists where a folder has to be, so a file would be written elsewhere. "
+    "Nothing was written there. Do not trust the origin of this pack; its records can still be "
+    "read with hr.open()."};
 
 const ErrorCode kOtherFile{
-    "HR0451", ErrorKind::kConfig, "another file stands there",
-    "Unpacking does not replace a file that has other bytes, unless that is asked for. Unpack into "
-    "an empty folder, or say overwrite=True (--force)."};
+    "HR0451", ErrorKind::kConfig, "destination is another file",
+    "Unpacking replaces a file with different contents only on request. Unpack into an empty "
+    "folder, or pass overwrite=True (--force)."};
 
 constexpr std::string_view kTemporary = ".headrace-unpack-";  // the process, "-", unguessable()
 

@@ -22,16 +22,15 @@ namespace {
 namespace fs = std::filesystem;
 
 const ErrorCode kExists{
-    "HR0446", ErrorKind::kConfig, "something stands there already",
-    "A pack is not written over what stands at its path unless that is asked for, and then only "
-    "over another pack, in whose folder nothing else lies. It is written as OUT.partial first: a "
-    "file of that name is replaced only where an interrupted run has written it. Choose another "
-    "name, or say overwrite=True (--force)."};
+    "HR0446", ErrorKind::kConfig, "destination exists",
+    "The destination of a pack is replaced only on request, and only if it is a pack whose folder "
+    "contains nothing else. Packing first writes OUT.partial: a file of that name is replaced "
+    "only if an interrupted run wrote it. Choose another name, or pass overwrite=True (--force)."};
 
 const ErrorCode kNotMoved{
-    "HR0457", ErrorKind::kStorage, "could not put the pack into its place",
-    "The pack was written whole under the name that ends in .partial, but could not be renamed, or "
-    "an old one could not be removed. Look at the permissions of the folder, then run the same "
+    "HR0457", ErrorKind::kStorage, "could not move the pack into place",
+    "The pack was written completely under the name ending in .partial, but could not be renamed, "
+    "or an old one could not be removed. Check the permissions of the folder, then run the same "
     "command again."};
 
 [[noreturn]] void not_moved(const std::string& path, int error_number) {

@@ -19,20 +19,20 @@ namespace headrace {
 namespace {
 
 const ErrorCode kShards{
-    "HR0445", ErrorKind::kData, "shards do not belong together",
-    "A pack of several shards is a folder with all of them, and one is missing or is of another "
-    "pack. Copy the whole folder again. With recover=True (--recover) the shards before the gap "
-    "are opened; a single shard's file can be opened by its own path."};
+    "HR0445", ErrorKind::kData, "mismatched shards",
+    "A pack of several shards is a folder with all of them, and one is missing or belongs to "
+    "another pack. Copy the whole folder again. With recover=True (--recover) the shards before "
+    "the gap are opened; a single shard can be opened by its own path."};
 
 const ErrorCode kLargeRecord{
     "HR0455", ErrorKind::kResource, "record too large for the memory limit",
-    "One record of the pack has more bytes than memory_limit leaves for a record. Raise "
-    "memory_limit, or leave the record out."};
+    "A record of the pack is larger than memory_limit leaves for one record. Raise memory_limit, "
+    "or leave the record out."};
 
 const ErrorCode kBadShape{
     "HR0456", ErrorKind::kData, "damaged shape in a pack",
-    "The shape that stands after a record's elements does not fit them. The pack was written by "
-    "a program that does not follow its format; pack the dataset again."};
+    "The shape stored after a record's elements does not match them. The pack was written by a "
+    "program that does not follow its format; pack the dataset again."};
 
 bool is_pack_file(const std::string& path) {
   return is_file(path) && file_begins_with(path, kPackMagic);

@@ -14,9 +14,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kWrongValue{
-    "HR0454", ErrorKind::kData, "value does not fit its field",
-    "A source delivered a value whose size is not that of the field's dtype and shape, or one of "
-    "more than 4 GiB, which a pack cannot hold. Look at the record: src[i]."};
+    "HR0454", ErrorKind::kData, "value does not match its field",
+    "A source delivered a value whose size does not match the field's dtype and shape, or one of "
+    "more than 4 GiB, which a pack cannot hold. Inspect the record: src[i]."};
 
 constexpr std::string_view kUnusable = "unusable: ";
 

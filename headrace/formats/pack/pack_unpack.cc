@@ -23,10 +23,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOtherBytes{
-    "HR0452", ErrorKind::kData, "record cannot be given back",
-    "The packed form of this record does not lead back to the bytes that were packed: it is "
-    "damaged, or was written by a program that does not follow the format. The other records are "
-    "not concerned. `headrace scan` lists all that are damaged."};
+    "HR0452", ErrorKind::kData, "record cannot be restored",
+    "The packed form of this record does not restore the bytes that were packed: it is damaged, "
+    "or was written by a program that does not follow the format. Other records are not affected. "
+    "`headrace scan` lists all damaged records."};
 
 constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;
 constexpr std::string_view kManifest = "labels.jsonl";

@@ -18,15 +18,14 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotWritten{
-    "HR0447", ErrorKind::kStorage, "could not write",
-    "The operating system refused to write a file: the disk is full, the folder does not exist or "
-    "belongs to somebody else, or the disk fails. What was packed so far stays under the name that "
-    "ends in .partial: the same command goes on from there once the cause is gone."};
+    "HR0447", ErrorKind::kStorage, "write failed",
+    "The operating system failed to write a file: the disk is full, the folder does not exist or "
+    "is not writable, or the disk fails. What was packed so far stays under the name ending in "
+    ".partial: the same command resumes from there once the cause is fixed."};
 
 const ErrorCode kBusy{
     "HR0448", ErrorKind::kConfig, "pack is being written",
-    "Another process is writing this pack at the moment. Wait for it, end it, or write to another "
-    "name."};
+    "Another process is writing this pack. Wait for it, stop it, or write to another name."};
 
 }  // namespace
 

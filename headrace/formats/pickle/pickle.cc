@@ -21,9 +21,9 @@ namespace {
 const ErrorCode kPickle{
     "HR0429", ErrorKind::kUnsupported, "pickles are not opened",
     "A pickle is a program that rebuilds Python objects; loading one runs whatever its author put "
-    "into it, and no check tells a sound one from a harmful one. So Headrace never loads any. "
-    "Convert a file that you trust once, into arrays (.npz, safetensors) or pictures in a folder; "
-    "the message shows how. torch.load(..., weights_only=True) refuses most of what is harmful."};
+    "into it, and no check can tell a harmless one from a harmful one. So Headrace never loads "
+    "pickles. Convert a trusted file once, into arrays (.npz, safetensors) or images in a folder; "
+    "the message shows how. torch.load(..., weights_only=True) rejects most harmful content."};
 
 enum class Kind { kNone, kTorch, kPickle, kJoblib, kCifar };
 

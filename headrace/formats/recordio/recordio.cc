@@ -19,16 +19,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToRead{
-    "HR0478", ErrorKind::kConfig, "nothing to read in a RecordIO",
-    "The RecordIO files have no record that could be read, so that nothing says what they hold. "
-    "Check the path; copy or make the files again."};
+    "HR0478", ErrorKind::kConfig, "no fields chosen for a RecordIO",
+    "The RecordIO files contain no readable record, so their fields are unknown. Check the path; "
+    "copy or recreate the files."};
 
 const ErrorCode kBadIndex{
-    "HR0479", ErrorKind::kConfig, "index of a RecordIO",
-    "index= names files that are not the indexes of these RecordIO files, or another number of "
-    "them. An index has a line \"key<tab>offset\" for each record, as MXNet's im2rec and rec2idx "
-    "write it, and there is one for each file, in the same order. Without index= one beside the "
-    "file is used where it fits, and none is needed."};
+    "HR0479", ErrorKind::kConfig, "invalid RecordIO index",
+    "index= names files that are not the indexes of these RecordIO files, or the wrong number of "
+    "them. An index has a line \"key<tab>offset\" per record, as written by MXNet's im2rec and "
+    "rec2idx, and there is one per file, in the same order. Without index= the one next to the "
+    "file is used if it matches; none is needed."};
 
 const std::vector<std::string_view> kSuffixes = {".rec"};
 constexpr size_t kLookedAt = 64;  // records

@@ -16,10 +16,10 @@ namespace {
 
 const ErrorCode kBadFrame{
     "HR0476", ErrorKind::kData, "damaged RecordIO",
-    "A record in a RecordIO file does not begin with the magic number, has parts in an impossible "
-    "order, or a length that is not its own. The format has no checksums, but the magic number "
-    "stands nowhere else: what lies before its next occurrence that begins a record is one bad "
-    "record, and reading goes on there. Copy or make the file again."};
+    "A record in a RecordIO file does not begin with the magic number, has parts in an invalid "
+    "order, or has the wrong length. The format has no checksums, but the magic number occurs "
+    "nowhere else: everything before its next occurrence at the start of a record is one bad "
+    "record, and reading resumes there. Copy or recreate the file."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 // Bytes looked through at once for the magic number: few at first, as it is mostly near.

@@ -17,10 +17,10 @@ namespace {
 
 const ErrorCode kBadHeader{
     "HR0477", ErrorKind::kData, "damaged record in a RecordIO",
-    "The header of a record (MXNet's IRHeader) says that there are more labels than the record has "
-    "bytes, or the label is not of the kind that the other records have: not a whole number, or "
-    "another count than label_shape=. label_dtype=\"float32\" takes any single number; "
-    "header=False reads records that have no such header."};
+    "A record's header (MXNet's IRHeader) declares more labels than the record has bytes, or its "
+    "label differs in type from those of other records: not an integer, or a count other than "
+    "label_shape=. label_dtype=\"float32\" accepts any single number; header=False reads records "
+    "without such a header."};
 
 enum : size_t { kContentField, kLabelField };
 enum : size_t { kFrame, kJoined, kLabel };  // of a record's own buffers

@@ -17,14 +17,14 @@ namespace {
 
 const ErrorCode kTooLarge{
     "HR0411", ErrorKind::kResource, "record too large",
-    "One record of a container has more bytes than memory_limit leaves for a record, or than there "
-    "is memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
+    "A record of a container is larger than memory_limit leaves for one record, or than the "
+    "available memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
     "\"substitute\"."};
 
 const ErrorCode kUnknownDamage{
     "HR0412", ErrorKind::kData, "damaged container",
-    "A part of the container could not be read when its records were looked for. `headrace scan` "
-    "lists all such places; copy or make the file again."};
+    "Part of the container could not be read while its records were located. `headrace scan` "
+    "lists all such places; copy or recreate the file."};
 
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
 constexpr size_t kMostTogether = 64;                 // records that one call reads

@@ -20,11 +20,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadPattern{
-    "HR0413", ErrorKind::kConfig, "bad pattern of files",
-    "A pattern names several files: braces with a range or a list (train-{0000..0146}.tar, "
-    "{a,b}.tar), or the shell's wildcards (*, ?, [0-9]). A range may give at most a million names, "
-    "and every brace must be closed. A pattern without any file is an error, as a file that is "
-    "missing from a range is."};
+    "HR0413", ErrorKind::kConfig, "invalid file pattern",
+    "A pattern selects several files: braces with a range or a list (train-{0000..0146}.tar, "
+    "{a,b}.tar), or shell wildcards (*, ?, [0-9]). A range may have at most a million names, and "
+    "every brace must be closed. A pattern without a match is an error, as is a missing file of a "
+    "range."};
 
 constexpr size_t kMostNames = 1'000'000;
 

@@ -15,12 +15,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadFields{
-    "HR0474", ErrorKind::kConfig, "fields of a TFRecord",
-    "A field of a TFRecord is written \"NAME=FEATURE\", or \"NAME=FEATURE:TYPE[SHAPE]\" where it "
-    "is not to be guessed: types are image, mask, label, text, bytes, and dtypes (int64 and "
-    "float32 for lists of numbers, any for bytes that hold an array), and the first size of a "
-    "shape may be -1. What a feature is stands in its records; lists of several byte strings, and "
-    "features whose type differs from record to record, cannot be a field."};
+    "HR0474", ErrorKind::kConfig, "invalid TFRecord fields",
+    "A field of a TFRecord is written \"NAME=FEATURE\", or \"NAME=FEATURE:TYPE[SHAPE]\" to avoid "
+    "inference: types are image, mask, label, text, bytes, and dtypes (int64 and float32 for "
+    "lists of numbers, any for bytes that hold an array), and the first dimension of a shape may "
+    "be -1. Lists of several byte strings, and features whose type varies between records, cannot "
+    "be a field."};
 
 constexpr int64_t kMostElements = int64_t{1} << 40;
 

@@ -11,16 +11,16 @@ namespace {
 
 const ErrorCode kNotAnExample{
     "HR0472", ErrorKind::kData, "not a tf.train.Example",
-    "The data of a TFRecord is no protobuf message of the type tf.train.Example or "
-    "tf.train.SequenceExample, though its checksum is right: something else was written, or by a "
-    "program with an error. Records that are no Examples at all are read with content=\"bytes\"."};
+    "The data of a TFRecord is not a protobuf message of type tf.train.Example or "
+    "tf.train.SequenceExample, although its checksum is right: it holds something else, or the "
+    "program that wrote it has a bug. content=\"bytes\" reads records that are not Examples."};
 
 const ErrorCode kBadFeature{
-    "HR0473", ErrorKind::kData, "feature missing or different",
-    "A record does not have a feature that is a field, or has it with another type or another "
-    "number of values than the field. What fields are was guessed from some of the records, unless "
-    "fields= says it: fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, "
-    "missing=\"empty\" gives empty text and bytes, and fields= can leave the feature out."};
+    "HR0473", ErrorKind::kData, "missing or unexpected feature",
+    "A record lacks a feature that is a field, or has it with a different type or number of "
+    "values. Fields are inferred from some of the records unless given: "
+    "fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, missing=\"empty\" "
+    "substitutes empty text and bytes, and fields= can omit the feature."};
 
 class Converter {
  public:

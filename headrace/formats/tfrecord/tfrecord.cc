@@ -20,11 +20,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToRead{
-    "HR0475", ErrorKind::kConfig, "nothing to read in a TFRecord",
-    "The TFRecord files have no record that could be read, so that nothing says what fields there "
-    "are, or index= names files that are not of these TFRecords. An index file has a line \"offset "
-    "size\" for each record, as NVIDIA's tfrecord2idx writes it, and there is one for each file, "
-    "in the same order. Without index= the files are looked through once."};
+    "HR0475", ErrorKind::kConfig, "no fields chosen for a TFRecord",
+    "The TFRecord files contain no readable record, so their fields are unknown, or index= names "
+    "files that do not belong to these TFRecords. An index file has a line \"offset size\" per "
+    "record, as written by NVIDIA's tfrecord2idx, and there is one per file, in the same order. "
+    "Without index= the files are scanned once."};
 
 const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
                                                  ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};

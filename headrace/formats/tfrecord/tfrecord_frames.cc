@@ -15,15 +15,15 @@ namespace {
 
 const ErrorCode kBadFrame{
     "HR0470", ErrorKind::kData, "damaged TFRecord",
-    "The length of a record in a TFRecord file does not have its checksum, or goes beyond the end "
-    "of the file. Where the next record begins cannot be known, so the rest of that file counts as "
-    "one bad record; those before it, and other files, are read. Files that were cut off while "
-    "they were copied look like this: copy or make the file again."};
+    "The length of a record in a TFRecord file does not match its checksum, or exceeds the end of "
+    "the file. The start of the next record is unknown, so the rest of that file counts as one "
+    "bad record; earlier records and other files are read. A copy that was interrupted looks like "
+    "this: copy or recreate the file."};
 
 const ErrorCode kBadChecksum{
     "HR0471", ErrorKind::kData, "damaged record in a TFRecord",
-    "The data of a record does not have its checksum (CRC-32C): its bytes were changed after they "
-    "were written. Only this record is lost. verify=False reads it as it is."};
+    "The data of a record does not match its checksum (CRC-32C): its bytes changed after they "
+    "were written. Only this record is lost. verify=False reads it anyway."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 constexpr size_t kFramesLookedAt = 64;

@@ -14,17 +14,17 @@ namespace {
 
 const ErrorCode kDamaged{
     "HR0464", ErrorKind::kData, "damaged tar archive",
-    "A header of the archive makes no sense, or a member is longer than what is left of the file: "
-    "it was cut off or changed, or a writer was killed. Members before that place are used; what "
-    "follows is one bad record. Bytes that follow the end of the archive are refused when it is opened: "
-    "tar stops there, and of archives joined with cat would read the first one. Copy or make the "
-    "archive again; `tar tf` tells whether other programs can read it."};
+    "A header of the archive is invalid, or a member is longer than the rest of the file: it was "
+    "truncated or changed, or its writer was killed. Members before that offset are used; the "
+    "rest is one bad record. Data after the end of the archive is rejected on opening: tar stops "
+    "there, and would read only the first of several archives joined with cat. Copy or recreate "
+    "the archive; `tar tf` shows whether other programs can read it."};
 
 const ErrorCode kNotRead{
-    "HR0465", ErrorKind::kUnsupported, "part of tar that is not read",
-    "The archive uses something that datasets have no use for: files that are stored without their "
-    "holes (tar --sparse), or names and sizes for all members that follow (a global PAX header). "
-    "Write the archive without it, for example with `tar --format=ustar` or Python's tarfile."};
+    "HR0465", ErrorKind::kUnsupported, "unsupported tar feature",
+    "The archive uses a feature that datasets do not need: sparse files (tar --sparse), or names "
+    "and sizes for all following members (a global PAX header). Write the archive without it, for "
+    "example with `tar --format=ustar` or Python's tarfile."};
 
 constexpr uint64_t kLongestExtension = uint64_t{1} << 20;
 constexpr size_t kSmallRead = 4096, kLargeRead = size_t{256} << 10;

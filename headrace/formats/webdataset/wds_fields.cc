@@ -13,12 +13,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadField{
-    "HR0467", ErrorKind::kConfig, "bad field of a WebDataset",
-    "fields= lists components by their extensions, alternatives separated by a semicolon, with a "
-    "name before it or without: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names "
-    "members of the JSON component and their types (int64, float32, float64, text): "
+    "HR0467", ErrorKind::kConfig, "invalid WebDataset field",
+    "fields= lists components by extension, alternatives separated by a semicolon, with an "
+    "optional name: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names members of the "
+    "JSON component and their types (int64, float32, float64, text): "
     "json_fields=[\"width:int64\", \"year=meta.date.year:int64\"]. Pickles (.pyd, .pkl, .pickle, "
-    ".pth) can run any program when they are read, so they are no fields."};
+    ".pth) can run arbitrary code when loaded, so they cannot be fields."};
 
 constexpr std::array<std::string_view, 7> kPickles = {"pyd", "pkl",  "pickle", "pth",
                                                       "pt",  "ckpt", "joblib"};

@@ -15,11 +15,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnfitIndex{
-    "HR0459", ErrorKind::kConfig, "index of another archive",
-    "index= names files that are not the indexes of these archives, as NVIDIA's wds2idx writes "
-    "them: one for each archive, in the same order, made after the archive was changed last. "
-    "Without index= those that lie beside the archives are used where they fit, and other archives "
-    "are looked through once."};
+    "HR0459", ErrorKind::kConfig, "index belongs to another archive",
+    "index= names files that are not the indexes of these archives, as written by NVIDIA's "
+    "wds2idx: one per archive, in the same order, created after the archive's last change. "
+    "Without index= the indexes next to the archives are used where they match, and other "
+    "archives are scanned once."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 constexpr uint64_t kSamplesLookedAt = 64;

@@ -17,11 +17,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadSample{
-    "HR0466", ErrorKind::kData, "bad sample",
-    "A sample of a WebDataset lacks a component that is a field, has it twice, or has one that is "
-    "not what its extension says (cls: an integer or the name of a class; txt and json: UTF-8; "
-    "npy: an array of numbers). missing=\"skip\" leaves samples out that lack a component; fields= "
-    "says which components are fields."};
+    "HR0466", ErrorKind::kData, "invalid sample",
+    "A sample of a WebDataset lacks a component that is a field, has it twice, or has one whose "
+    "content does not match its extension (cls: an integer or a class name; txt and json: UTF-8; "
+    "npy: an array of numbers). missing=\"skip\" leaves out samples that lack a component; "
+    "fields= selects the components that are fields."};
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

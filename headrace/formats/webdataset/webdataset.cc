@@ -19,15 +19,16 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kNoSamples{"HR0468", ErrorKind::kConfig, "no samples",
-                           "The archive holds no sample: no file whose name has an extension. "
-                           "Names that begin with a dot, links and folders are left out. Look "
-                           "into it with `tar tf`."};
+const ErrorCode kNoSamples{
+    "HR0468", ErrorKind::kConfig, "no samples",
+    "The archive contains no sample: no file whose name has an extension. Names that begin with a "
+    "dot, links and folders are ignored. Inspect it with `tar tf`."};
 
 const ErrorCode kOtherPacking{
-    "HR0469", ErrorKind::kUnsupported, "tar packed with xz, bzip2 or lz4",
-    "Archives are read as they are, or packed with gzip or Zstandard. Unpack this one (xz -d, "
-    "bzip2 -d, lz4 -d), or pack it with zstd; pictures do not get smaller by packing."};
+    "HR0469", ErrorKind::kUnsupported, "unsupported tar compression",
+    "Archives are read uncompressed, or compressed with gzip or Zstandard. Decompress this one "
+    "(xz -d, bzip2 -d, lz4 -d), or recompress it with zstd; images do not get smaller by "
+    "compression."};
 
 const std::vector<std::string_view> kSuffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
 const std::vector<std::string_view> kOtherSuffixes = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",

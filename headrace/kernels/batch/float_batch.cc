@@ -9,11 +9,10 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kBadMap{"HR0864", ErrorKind::kConfig,
-                        "a map of floats that a batch kernel cannot do",
-                        "On a device, pictures of float32, float16 or bfloat16 are cast among "
-                        "these and normalized, in at most four steps, by a mean and a standard "
-                        "deviation a channel, none of which is zero."};
+const ErrorCode kBadMap{
+    "HR0864", ErrorKind::kConfig, "unsupported value range for a batch kernel",
+    "On a device, images of float32, float16 or bfloat16 are cast among these and normalized, in "
+    "at most four transforms, by a mean and a nonzero standard deviation per channel."};
 
 void check_dtype(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;

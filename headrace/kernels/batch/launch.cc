@@ -8,17 +8,17 @@ namespace headrace {
 namespace {
 
 const ErrorCode kRefused{
-    "HR0860", ErrorKind::kResource, "CUDA refused a kernel",
-    "A kernel could not be put on its stream. Where CUDA names another cause than the kernel (an "
-    "illegal address, a device that is lost), an earlier call on this device failed, and every "
-    "later one fails with the same name: CUDA_LAUNCH_BLOCKING=1 shows which was the first. `no "
-    "kernel image` means a GPU older than those that the library is built for."};
+    "HR0860", ErrorKind::kResource, "CUDA kernel launch failed",
+    "A kernel could not be launched. If CUDA names a cause other than the kernel (an illegal "
+    "address, a lost device), an earlier call on this device failed, and every later one fails "
+    "with the same name: CUDA_LAUNCH_BLOCKING=1 shows which was the first. `no kernel image` "
+    "means a GPU older than those the library is built for."};
 
 const ErrorCode kNoKernels{
     "HR0861", ErrorKind::kUnsupported, "built without CUDA",
-    "This build of the library has no kernels for GPUs, because no nvcc 13.3 or newer was found when it "
-    "was made (HEADRACE_CUDA=ON makes that an error). Everything else works; device=\"cpu\" runs the same "
-    "kernels on the CPU."};
+    "This build of the library has no GPU kernels, because nvcc 13.3 or newer was not found when "
+    "it was built (HEADRACE_CUDA=ON makes that an error). Everything else works; device=\"cpu\" "
+    "runs the same kernels on the CPU."};
 
 std::atomic<int> threads_of_multiprocessor{kThreadsOfMultiprocessor};
 

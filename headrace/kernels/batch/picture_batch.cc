@@ -9,10 +9,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadPictures{
-    "HR0862", ErrorKind::kConfig, "not pictures that a batch kernel takes",
-    "Batch kernels take dense or strided pictures of one to four channels, whose elements are one, "
+    "HR0862", ErrorKind::kConfig, "unsupported input for a batch kernel",
+    "Batch kernels take dense or strided images of one to four channels, whose elements are one, "
     "two or four bytes wide (uint8, float16, bfloat16, float32, and integers of these sizes), and "
-    "maps of values from uint8 only."};
+    "value mappings from uint8 only."};
 
 const uint8_t* elements_of(const StoreTable& table) {
   switch (size_of(table.dtype)) {

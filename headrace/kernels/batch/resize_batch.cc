@@ -16,9 +16,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadSize{
-    "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
-    "A batch is resized from windows of at least one pixel to a size of at least one pixel, of at "
-    "most 65,536 pixels a side, and all its pictures have the same one to four channels."};
+    "HR0863", ErrorKind::kConfig, "invalid batch resize",
+    "A batch is resized from windows of at least one pixel to a size from 1 to 65,536 pixels per "
+    "side, and all its images have the same number of channels, from one to four."};
 
 std::string text_of(int32_t height, int32_t width) {
   return std::to_string(height) + " x " + std::to_string(width);

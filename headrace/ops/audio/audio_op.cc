@@ -13,9 +13,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooShort{
-    "HR0540", ErrorKind::kData, "sound shorter than the clip",
-    "RandomClip and CenterClip keep a number of frames, and this sound has fewer. "
-    "pad_if_needed=True adds silence, PadOrTrim does so always; or leave such records out "
+    "HR0540", ErrorKind::kData, "audio shorter than the clip",
+    "RandomClip and CenterClip keep a fixed number of samples, and this audio has fewer. "
+    "pad_if_needed=True appends silence, PadOrTrim always does; or leave such records out "
     "(on_error=)."};
 
 }  // namespace

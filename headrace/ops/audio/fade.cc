@@ -12,9 +12,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kShorterThanFade{
-    "HR0541", ErrorKind::kData, "sound shorter than its fade",
-    "Fade takes fade_in_len frames at the begin of a sound and fade_out_len at its end, and this "
-    "one has fewer. PadOrTrim before it makes sounds of one length; or a shorter fade."};
+    "HR0541", ErrorKind::kData, "audio shorter than its fade",
+    "Fade affects fade_in_len samples at the start of the audio and fade_out_len at its end, and "
+    "this one has fewer. PadOrTrim before it gives all audio one length; or use a shorter fade."};
 
 // torch.linspace(0, 1, n)[i] in float32, which counts from both ends.
 float place(int64_t i, int64_t n) {

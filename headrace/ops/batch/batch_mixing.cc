@@ -13,9 +13,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kMixedSizes{
-    "HR0531", ErrorKind::kConfig, "images to be mixed differ in size",
-    "CutMix draws one box, and takes it from every image of a record; so these must have one size. "
-    "fields= names the images that it shall work on."};
+    "HR0531", ErrorKind::kConfig, "images to mix differ in size",
+    "CutMix draws one box and cuts it from every image of a record, so these must be equal in "
+    "size. Select the images to work on with fields=."};
 
 template <class Mixed>
 void blend(const typename Mixed::Stored* partner, typename Mixed::Stored* row, size_t count,

@@ -11,10 +11,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSuchClass{
-    "HR0530", ErrorKind::kData, "a label beyond num_classes",
-    "A label is to become a row with one value for each of num_classes classes, and its number is "
-    "not among them. num_classes is the largest label plus one: it is too small, or the record's "
-    "label is wrong (a -1 for \"unknown\", numbers that begin with 1)."};
+    "HR0530", ErrorKind::kData, "label beyond num_classes",
+    "A label is to become a one-hot row over num_classes classes, but it is outside them. "
+    "num_classes is the largest label plus one: it is too small, or the record's label is wrong "
+    "(a -1 for \"unknown\", labels that start at 1)."};
 
 class OneHot final : public Op {
  public:

@@ -14,9 +14,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kMasksElsewhere{
-    "HR0517", ErrorKind::kData, "masks that do not lie on their picture",
-    "CopyPaste cuts instances out by their masks, (rows, H, W), and these have another height and "
-    "width than the record's picture. A mix-up of files, or masks that were made for another size."};
+    "HR0517", ErrorKind::kData, "masks do not match their image",
+    "CopyPaste cuts instances out by their masks, (rows, H, W), and these differ in height or "
+    "width from the record's image. Files were mixed up, or the masks were made for another size."};
 
 constexpr int kBlend = 2;  // pixels around a pasted instance that come along with it
 

@@ -17,9 +17,9 @@ namespace {
 
 const ErrorCode kTooManyRows{
     "HR0515", ErrorKind::kResource, "rows of all anchors too large",
-    "EncodeBoxes gives each field of the row group a row for each anchor, and for masks or points "
-    "that is more than memory_limit leaves for one record. Leave such fields out of the batch, by "
-    "fields= of the loader, or out of the row group."};
+    "EncodeBoxes gives each field of the row group one row per anchor, and for masks or keypoints "
+    "that exceeds what memory_limit leaves for one record. Omit such fields from the batch, with "
+    "the loader's fields=, or from the row group."};
 
 using Quad = std::array<float, 4>;
 

@@ -11,14 +11,14 @@ namespace headrace {
 namespace {
 
 const ErrorCode kRecordsDiffer{
-    "HR0514", ErrorKind::kData, "records that cannot lie side by side",
-    "A mosaic or a paste joins the rows of several records, and in one of these the fields of a row "
-    "group differ in rows. The record is bad by itself too."};
+    "HR0514", ErrorKind::kData, "records cannot be concatenated",
+    "A mosaic or a paste joins the rows of several records, and in one of these the fields of a "
+    "row group differ in row count. That record is bad by itself too."};
 
 const ErrorCode kRowsTooLarge{
     "HR0516", ErrorKind::kResource, "joined rows too large",
-    "A mosaic or a paste joins the rows of several records, and masks of instances over its whole "
-    "canvas are more than memory_limit leaves for one record. A smaller size, or a higher "
+    "A mosaic or a paste joins the rows of several records, and instance masks over its whole "
+    "canvas exceed what memory_limit leaves for one record. Use a smaller size, or a higher "
     "memory_limit."};
 
 }  // namespace

@@ -19,9 +19,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooSmallToBlur{
-    "HR0504", ErrorKind::kData, "picture smaller than the blur's reach",
-    "At its borders a picture is mirrored, by half of the blur's kernel_size at most, which so must "
-    "be smaller than the picture, as in torchvision. Resize before the blur, or a smaller kernel."};
+    "HR0504", ErrorKind::kData, "image smaller than the blur kernel",
+    "The border of an image is reflected by half of the blur's kernel_size, so the image must be "
+    "larger than that, as in torchvision. Resize before the blur, or use a smaller kernel."};
 
 // Mirrored at the ends without repeating them.
 int mirrored(int at, int size) { return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; }

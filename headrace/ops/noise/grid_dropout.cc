@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kGrid = "GridDropout";
 
 const ErrorCode kTooManyHoles{
-    "HR0509", ErrorKind::kData, "too many holes in a picture",
-    "A grid of small units over a large picture has more holes than are kept for a record, 65,536. "
-    "Larger units, or a Resize before the step, make fewer."};
+    "HR0509", ErrorKind::kData, "too many holes in an image",
+    "A grid of small units over a large image exceeds the limit of 65,536 holes per record. Use "
+    "larger units, or a Resize before the transform."};
 constexpr int64_t kMostHoles = 1 << 16;
 
 class GridDropout final : public DropoutOp {

@@ -13,16 +13,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCannotTake{
-    "HR0545", ErrorKind::kData, "sound that the step cannot take",
-    "A record's sound has a form that the step's definition leaves open: fewer frames than are "
-    "mirrored at its ends, more channels than one where a step wants one, other bins than a filter "
-    "bank is made for, another sample rate. Change the step's parameters, cut, pad or resample "
-    "sounds before it, or leave such records out (on_error=)."};
+    "HR0545", ErrorKind::kData, "unsupported audio for the transform",
+    "A record's audio does not meet the transform's requirements: fewer samples than are "
+    "reflected at its ends, several channels where one is needed, a number of bins other than the "
+    "filter bank's, another sample rate. Change the transform's parameters, clip, pad or resample "
+    "the audio before it, or leave such records out (on_error=)."};
 
 const ErrorCode kTooLarge{
-    "HR0546", ErrorKind::kResource, "outcome of a sound exceeds the memory",
-    "What the step makes of the sound takes more than memory_limit leaves for one record. Nothing "
-    "was allocated. Cut the sound before it, take a larger hop, or raise memory_limit."};
+    "HR0546", ErrorKind::kResource, "audio result exceeds the memory limit",
+    "The transform's result needs more memory than memory_limit leaves for one record. Nothing "
+    "was allocated. Clip the audio first, use a larger hop, or raise memory_limit."};
 
 std::string_view form_of(SoundOp::Takes what) {
   return what == SoundOp::Takes::kWaveform ? "float32 waveforms, (channels, frames)"

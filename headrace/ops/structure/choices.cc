@@ -10,9 +10,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadWeights{
-    "HR0532", ErrorKind::kConfig, "probabilities that are none",
-    "What is chosen from has one probability for each of the lists: not negative, and together 1. "
-    "Weights are relative to one another, and one of them at least is positive."};
+    "HR0532", ErrorKind::kConfig, "invalid probabilities",
+    "Random choices take one probability per list: not negative, and adding up to 1. Weights are "
+    "relative to each other, and at least one must be positive."};
 
 }  // namespace
 

@@ -14,20 +14,22 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOtherSize{
-    "HR0376", ErrorKind::kData, "frame of another size",
-    "The stream of this video has a frame whose size is not the one that the container says. All "
-    "frames of a clip have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them so."};
+    "HR0376", ErrorKind::kData, "frame size changed",
+    "A frame of this video has another size than the container states. All frames of a clip must "
+    "have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
 
 const ErrorCode kHighRange{
-    "HR0377", ErrorKind::kUnsupported, "video of high dynamic range",
-    "The values of this video mean light by PQ or HLG, over a range that bytes of RGB do not have: "
-    "taken as they are, pictures look pale and flat. hdr=True of the step that takes the frames does "
-    "so anyway; tone mapping (ffmpeg -vf zscale, tonemap) makes usual videos of them."};
+    "HR0377", ErrorKind::kUnsupported, "high dynamic range video",
+    "The values of this video represent light by PQ or HLG, over a range that RGB bytes cannot "
+    "hold: used as they are, images look pale and flat. hdr=True of the transform that selects "
+    "frames does so anyway; tone mapping (ffmpeg -vf zscale, tonemap) converts to standard "
+    "dynamic range."};
 
 const ErrorCode kManyFrames{
-    "HR0378", ErrorKind::kResource, "frames exceed the memory",
-    "The frames of this video take more memory than its container says, and more than memory_limit "
-    "leaves for one record. Fewer frames a clip, smaller videos, or a higher memory_limit."};
+    "HR0378", ErrorKind::kResource, "frames exceed the memory limit",
+    "The frames of this video need more memory than its container states, and more than "
+    "memory_limit leaves for one record. Use fewer frames per clip, smaller videos, or a higher "
+    "memory_limit."};
 
 // A recipe that has no step yet takes any turn.
 void turn(Recipe& picture, int quarter_turns) {

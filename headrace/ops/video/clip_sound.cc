@@ -21,16 +21,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSound{
-    "HR0549", ErrorKind::kData, "clip without its sound",
-    "The step takes the sound of a clip's time, and the file has no sound, or none for all of that "
-    "time: it begins later or ends earlier than the pictures. no_sound=\"silence\" puts silence "
-    "where there is none; or leave such records out (on_error=)."};
+    "HR0549", ErrorKind::kData, "clip without audio",
+    "The transform reads the audio of the clip's time span, and the file has no audio, or does "
+    "not cover all of it: the audio starts later or ends earlier than the video. "
+    "no_sound=\"silence\" fills in silence; or leave such records out (on_error=)."};
 
 const ErrorCode kLargeSound{
-    "HR0560", ErrorKind::kResource, "video whose sound exceeds the memory",
-    "For the sound of a clip all packets of a Matroska file's sound are read, unless they are AAC, "
-    "and there are more of them than memory_limit leaves room for in one record. Cut such files "
-    "into parts, or raise memory_limit."};
+    "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
+    "For the audio of a clip, all audio packets of a Matroska file are read, unless they are AAC, "
+    "and these exceed what memory_limit leaves for one record. Split such files, or raise "
+    "memory_limit."};
 
 // Of a window's length in samples: what is computed is a little less than it is.
 constexpr double kLengthSlack = 1e-6;

@@ -12,9 +12,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kOutside{
-    "HR0548", ErrorKind::kData, "time outside of the video",
-    "The record says a time for its clip that its video does not have: before its first frame, or "
-    "after the end of the last. Times are seconds of the file's own clock."};
+    "HR0548", ErrorKind::kData, "time outside the video",
+    "The record's clip time is not in its video: before the first frame, or after the end of the "
+    "last. Times are seconds on the file's own clock."};
 
 // REQUIRES: float64, float32 or int64, without axes.
 double number_of(const FieldValue& value) {

@@ -15,9 +15,9 @@ namespace {
 
 const ErrorCode kTooShort{
     "HR0547", ErrorKind::kData, "video shorter than the clip",
-    "policy=\"error\" takes clips of videos that have all of their frames, and this one has fewer. "
-    "policy=\"repeat_last\" shows the last one again, \"wrap\" begins again; or leave such records "
-    "out (on_error=)."};
+    "policy=\"error\" accepts only videos that have all frames of the clip, and this one has "
+    "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
+    "records out (on_error=)."};
 
 // Of a tick: sums of a clip's steps miss a frame's begin by less.
 constexpr double kSlack = 1e-3;

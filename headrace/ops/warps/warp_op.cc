@@ -10,10 +10,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kWarpedTooLarge{
-    "HR0507", ErrorKind::kResource, "warped picture too large",
-    "A warp needs a picture's pixels and those of its outcome in memory, and one of them would have "
-    "more than 268 million. With expand=True a very long picture that is turned becomes that "
-    "large. Nothing was allocated. Resize or crop it first, or leave expand out."};
+    "HR0507", ErrorKind::kResource, "warped image too large",
+    "A warp needs the pixels of an image and of its result in memory, and one of them would "
+    "exceed 268 million. expand=True makes very long rotated images that large. Nothing was "
+    "allocated. Resize or crop first, or omit expand."};
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
 std::string text_of_extent(Size size) {

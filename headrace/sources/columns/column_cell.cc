@@ -17,10 +17,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadColumns{
-    "HR0420", ErrorKind::kConfig, "columns do not fit",
-    "hr.records() takes one list or array for each field, all of the same length: lists of file "
-    "paths, arrays whose first dimension is the record, or lists of strings. Pictures in memory "
-    "are uint8 of shape (N, C, H, W) or (N, H, W)."};
+    "HR0420", ErrorKind::kConfig, "columns do not match",
+    "hr.records() takes one list or array per field, all of the same length: lists of file paths, "
+    "arrays whose first dimension is the record, or lists of strings. Images in memory are uint8 "
+    "of shape (N, C, H, W) or (N, H, W)."};
 
 constexpr uint64_t kSmallRecord = 64;                   // bytes; of a column that may be loaded
 constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // all its bytes

@@ -15,13 +15,13 @@ namespace {
 
 const ErrorCode kLargeRecord{
     "HR0421", ErrorKind::kResource, "array record too large for the memory limit",
-    "One record of an array in a file has more bytes than memory_limit leaves for a record. Raise "
+    "A record of an array file is larger than memory_limit leaves for one record. Raise "
     "memory_limit, or store smaller records."};
 
 const ErrorCode kNoValue{
     "HR0428", ErrorKind::kData, "record without a value",
-    "A table's column has no value (null) for this record, and the field cannot be without one. "
-    "Filter such rows out, or fill them in, or let on_error= leave the record out."};
+    "A table's column has no value (null) for this record, and the field needs one. Filter such "
+    "rows out, fill them in, or let on_error= leave the record out."};
 
 class ColumnSource final : public Source {
  public:

@@ -10,9 +10,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnlike{
-    "HR0496", ErrorKind::kConfig, "sources that do not go together",
-    "Sources can stand one after the other when they have the same fields, of the same kinds and "
-    "types, and the same classes: otherwise a label would mean two things. Open each with the same "
+    "HR0496", ErrorKind::kConfig, "incompatible sources",
+    "Sources can be concatenated if they have the same fields, with the same kinds and dtypes, "
+    "and the same classes: otherwise a label would have two meanings. Open each with the same "
     "classes=[...], and with the same fields."};
 
 std::string names_of(const Schema& schema) {

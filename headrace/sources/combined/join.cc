@@ -12,11 +12,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadJoin{
-    "HR0498", ErrorKind::kConfig, "impossible join",
-    "A join pairs records that have the same key: with on=\"key\" their names below the folder of "
-    "the source, without suffix; with on=FIELD the values of an integer field that both have. "
-    "Every value may come once in the right source, and no field but that one may be in both: "
-    "rename={\"label\": \"speaker\"} gives a field of the right source another name."};
+    "HR0498", ErrorKind::kConfig, "invalid join",
+    "A join pairs records with the same key: with on=\"key\", their names below the source's "
+    "folder, without suffix; with on=FIELD, the values of an integer field that both have. Each "
+    "value may occur once in the right source, and no other field may be in both: "
+    "rename={\"label\": \"speaker\"} renames a field of the right source."};
 
 // "data/a/1.jpg" in "data/" -> "a/1".
 std::string name_of_key(std::string_view key, std::string_view root) {

@@ -21,10 +21,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadMix{
-    "HR0497", ErrorKind::kConfig, "impossible mix",
-    "A mix takes a weight for each source, a positive number; they need not add up to one. A "
-    "source without records cannot be mixed in. size= is the number of records of an epoch, at "
-    "least one for each source."};
+    "HR0497", ErrorKind::kConfig, "invalid mix",
+    "A mix takes a positive weight per source; the weights need not add up to one. A source "
+    "without records cannot be mixed. size= is the number of records per epoch, at least one per "
+    "source."};
 
 constexpr uint64_t kMixKey = 0x6D6978;  // keeps these draws apart from the sampler's
 

@@ -22,14 +22,14 @@ namespace {
 
 const ErrorCode kNothingToIndex{
     "HR0462", ErrorKind::kConfig, "nothing to index",
-    "An index is for pictures and videos that are stored encoded, such as JPEG and MP4 files. The "
-    "records of this source have none: their pictures are arrays, or they have no pictures."};
+    "An index applies to images and videos stored as encoded files, such as JPEG and MP4. This "
+    "source has none: its images are arrays, or it has no images."};
 
 const ErrorCode kCannotWrite{
-    "HR0463", ErrorKind::kStorage, "row index cannot be written",
-    "The folder of the row index is missing, full, or not allowed to be written. Without -o it is "
-    "the cache folder (HEADRACE_CACHE, else ~/.cache/headrace). Name a file with -o FILE, and give "
-    "it to the loader: Loader(index=FILE)."};
+    "HR0463", ErrorKind::kStorage, "could not write the row index",
+    "The folder of the row index is missing, full or not writable. Without -o it is the cache "
+    "directory (HEADRACE_CACHE, else ~/.cache/headrace). Name a file with -o FILE, and pass it to "
+    "the loader: Loader(index=FILE)."};
 
 constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call of Python's
 

@@ -32,14 +32,14 @@ namespace {
 
 const ErrorCode kNoRowIndex{
     "HR0460", ErrorKind::kConfig, "not a row index",
-    "The file that index= names holds no row index that this Headrace reads: it is something else, "
-    "was cut off, or was written by a later version. Make it again with `headrace index`."};
+    "The file given as index= is not a row index this version can read: it is another file, "
+    "truncated, or written by a later version. Create it again with `headrace index`."};
 
 const ErrorCode kOtherDataset{
-    "HR0461", ErrorKind::kConfig, "row index of another dataset",
-    "A row index belongs to one dataset: the same records under the same names in the same order "
-    "(the source's fingerprint). The one that index= names was made from another. Make one with "
-    "`headrace index SOURCE -o FILE`."};
+    "HR0461", ErrorKind::kConfig, "row index belongs to another dataset",
+    "A row index belongs to one dataset: the same records with the same names in the same order "
+    "(the source's fingerprint). The one given as index= was made from a different dataset. "
+    "Create one with `headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
 // What entries hold has a version of its own: those of version 2 are still read.

@@ -10,9 +10,9 @@ namespace {
 
 const ErrorCode kNoCurl{
     "HR0220", ErrorKind::kConfig, "libcurl is missing",
-    "Paths with an address (https://, s3://) are read through libcurl, which is opened when the "
-    "first of them is met. It is not installed, or could not be loaded. On Debian and Ubuntu: "
-    "apt-get install libcurl4; on Fedora: dnf install libcurl."};
+    "Addresses (https://, s3://) are read through libcurl, which is loaded on first use. It is "
+    "not installed, or could not be loaded. On Debian and Ubuntu: apt-get install libcurl4; on "
+    "Fedora: dnf install libcurl."};
 
 struct Opened {
   Curl curl{};

@@ -12,16 +12,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadListing{
-    "HR0224", ErrorKind::kStorage, "listing cannot be read",
-    "The server's answer to a listing is not what S3 answers (XML, list-type=2), or it is cut. A "
-    "part of a listing is never taken for all of it: records would be missing in silence. Check "
+    "HR0224", ErrorKind::kStorage, "invalid listing",
+    "The answer to a listing request is not a valid S3 listing (XML, list-type=2), or it is "
+    "truncated. A partial listing is never used, because records would be missing silently. Check "
     "the endpoint (AWS_ENDPOINT_URL)."};
 
 const ErrorCode kNoPath{
-    "HR0227", ErrorKind::kStorage, "key is no path",
-    "A bucket may hold keys such as a//b, a/./b and a/../b, which as paths lead elsewhere, or to "
-    "another key. A folder that holds one is not opened, since its records would be missing in "
-    "silence. Rename or delete the object, or keep it in another folder."};
+    "HR0227", ErrorKind::kStorage, "object key is not a valid path",
+    "A bucket may contain keys such as a//b, a/./b and a/../b, which are different or ambiguous "
+    "as paths. A folder that contains one is not opened, because its records would be missing "
+    "silently. Rename or delete the object, or move it to another folder."};
 
 Error no_path(const std::string& key, size_t others) {
   std::string what = "\"" + key + "\" has a part that is empty, \".\" or \"..\", or a NUL";

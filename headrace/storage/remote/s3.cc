@@ -21,8 +21,8 @@ namespace {
 
 const ErrorCode kBadEndpoint{
     "HR0225", ErrorKind::kConfig, "invalid endpoint",
-    "The endpoint of an S3-compatible storage is an address with its scheme, "
-    "http://127.0.0.1:9000 or https://storage.example.org, given by AWS_ENDPOINT_URL or "
+    "The endpoint of an S3-compatible store is an address with its scheme, http://127.0.0.1:9000 "
+    "or https://storage.example.org, given by AWS_ENDPOINT_URL or "
     "hr.remote.configure(endpoint=...)."};
 
 std::string first_of(std::initializer_list<const char*> names) {

@@ -13,23 +13,22 @@ namespace {
 
 const ErrorCode kRequestFailed{
     "HR0221", ErrorKind::kStorage, "request failed",
-    "The server of a remote object refused a request, or did not answer, also when asked again "
-    "after growing pauses (hr.remote.configure(retries=...)). The message says what it answered. "
-    "Statuses 401 and 403: check the credentials and what they may read. No answer: check the "
-    "address, the network and its proxies. This is no fault of the data, so it is never counted as "
-    "a bad record."};
+    "The server refused a request, or did not answer, even after retries with growing pauses "
+    "(hr.remote.configure(retries=...)). The message contains its answer. For status 401 and 403, "
+    "check the credentials and their permissions. Without an answer, check the address, the "
+    "network and its proxies. The data is not at fault, so this never counts as a bad record."};
 
 const ErrorCode kNoRanges{
-    "HR0222", ErrorKind::kStorage, "server does not deliver ranges",
-    "A part of an object was asked for, and the server sent the whole object (status 200 without "
-    "Content-Range), so a dataset would be downloaded again for each record. Servers made for "
-    "development do that (python -m http.server). Use one that supports range requests (nginx, any "
+    "HR0222", ErrorKind::kStorage, "server does not support ranges",
+    "A range of an object was requested, but the server sent the whole object (status 200 without "
+    "Content-Range), so the dataset would be downloaded again for every record. Development "
+    "servers do that (python -m http.server). Use one that supports range requests (nginx, any "
     "object store), or copy the files to a local folder."};
 
 const ErrorCode kUnsound{
-    "HR0223", ErrorKind::kStorage, "response does not fit the request",
-    "The status, the Content-Range or the length of a response contradict what was asked for, so "
-    "its bytes are not taken for the object's. A proxy or a cache on the way is the usual cause."};
+    "HR0223", ErrorKind::kStorage, "response does not match the request",
+    "The status, Content-Range or length of a response contradicts the request, so its bytes are "
+    "not used. A proxy or a cache in between is the usual cause."};
 
 constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;

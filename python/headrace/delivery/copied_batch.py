@@ -19,25 +19,26 @@ from headrace.errors import declare
 _ELSEWHERE = declare(
     "HR0884",
     "config",
-    "a tensor that lies on another device",
-    "prefetch() copies batches from the host's memory. A tensor that is on the device already is "
-    "passed on as it is; one that is on yet another device would be copied through the host in "
-    "secret. Make batches on the host, or name the device on which they are.",
+    "tensor on another device",
+    "prefetch() copies batches from host memory. A tensor already on the device is passed on "
+    "unchanged; one on another device would be copied through the host silently. Make batches on "
+    "the host, or name the device they are on.",
 )
 _NO_ARRAYS = declare(
     "HR0885",
     "config",
-    "a batch with nothing that can be copied",
-    "prefetch() looks for torch tensors, NumPy arrays of numbers and whatever else exports DLPack, "
-    "in lists, tuples, named tuples, dictionaries and dataclasses; other values are passed on. "
-    "A batch without any is most likely a collate function that was forgotten.",
+    "nothing to copy in the batch",
+    "prefetch() looks for torch tensors, NumPy arrays of numbers and other objects that export "
+    "DLPack, in lists, tuples, named tuples, dictionaries and dataclasses; other values are "
+    "passed on. A batch without any usually means that a collate function is missing.",
 )
 _NOT_COPYABLE = declare(
     "HR0886",
     "unsupported",
-    "an array that cannot be copied to a device",
-    "Sparse and quantized tensors, and NumPy's arrays of objects or complex numbers, are more than "
-    "one piece of memory or have no dtype on a device. Turn them into dense tensors in the source.",
+    "array cannot be copied to a device",
+    "Sparse and quantized tensors, and NumPy arrays of objects or complex numbers, are not a "
+    "single block of memory or have no dtype on a device. Convert them to dense tensors in the "
+    "source.",
 )
 
 

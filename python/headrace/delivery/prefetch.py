@@ -37,14 +37,14 @@ _NOT_RESUMABLE = declare(
 _OVER = declare(
     "HR0888",
     "config",
-    "an iteration that has ended",
-    "A prefetcher has one iteration at a time: a new iter() or close() ends the one before.",
+    "iteration has ended",
+    "A prefetcher has one iteration at a time: a new iter() or close() ends the previous one.",
 )
 _NEEDS_TORCH = declare(
     "HR0889",
     "config",
-    "a transform on the device without torch",
-    "transform= runs on a stream of its own beside the consumer's, which takes torch's streams. "
+    "device transform without torch",
+    "transform= runs on a separate stream alongside the consumer's, which needs torch's streams. "
     "Import torch first, or transform the batch in the loop.",
 )
 

@@ -30,19 +30,19 @@ from headrace.sources.column_list import ColumnList
 _NOT_ARRAYS = declare(
     "HR0893",
     "config",
-    "arrays that are no records together",
+    "arrays do not form records",
     "resident() takes what headrace.open takes, or arrays and tensors whose first axis is the "
-    "record: a dictionary that names them, or a tuple or list of them, as a TensorDataset has. "
-    "Values are numbers of the usual dtypes. They stay where they are, so they must not change "
-    "while batches are taken.",
+    "record: a dictionary that names them, or a tuple or list of them, as in a TensorDataset. "
+    "Values are numbers of the usual dtypes. They are not copied, so they must not change while "
+    "batches are taken.",
 )
 _NO_FRACTION = declare(
     "HR0895",
     "config",
-    "a part of the data on the host",
-    "fraction= is the part of the records that lies on a device; the others stay in the host's "
-    "memory, where without a device all of them are. To hold a part of a dataset in memory, and to "
-    "read the rest from the disk, use a Loader with cache=.",
+    "fraction needs a device",
+    "fraction= is the fraction of records kept on a device; the others stay in host memory, where "
+    "all of them are if there is no device. To keep part of a dataset in memory and read the rest "
+    "from disk, use a Loader with cache=.",
 )
 
 

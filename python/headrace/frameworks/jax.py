@@ -14,18 +14,18 @@ from headrace.errors import declare
 _TOO_WIDE = declare(
     "HR0803",
     "config",
-    "an integer that needs 64 bits, and JAX has 32",
+    "64-bit integer with 32-bit JAX",
     "JAX has no 64-bit types unless jax_enable_x64 is set, so int64 fields (labels, ids) are "
     "delivered as int32. A value that does not fit would silently become another one. Set "
-    'jax.config.update("jax_enable_x64", True) before anything else, or leave the field out with '
+    'jax.config.update("jax_enable_x64", True) before anything else, or omit the field with '
     "fields=.",
 )
 _UNEVEN = declare(
     "HR0802",
     "config",
-    "a batch that the devices do not divide",
-    "With sharding= the rows of a batch are divided over devices, each of which gets equally many. "
-    'Choose a batch_size that their number divides, and last_batch="drop" or "pad".',
+    "devices do not divide the batch",
+    "With sharding= the rows of a batch are divided evenly over devices. Choose a batch_size that "
+    'is a multiple of their number, and last_batch="drop" or "pad".',
 )
 
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32"}

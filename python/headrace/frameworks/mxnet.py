@@ -18,16 +18,17 @@ _NO_DTYPE = declare(
     "HR0805",
     "unsupported",
     "MXNet has no such dtype",
-    "MXNet's NDArray has float16, float32, float64, uint8, int8, int32 and int64; bool comes as "
-    "uint8. End the transforms with ToDtype to one of them, or leave the field out with fields=.",
+    "MXNet's NDArray supports float16, float32, float64, uint8, int8, int32 and int64; bool is "
+    "delivered as uint8. End the transforms with ToDtype to one of them, or omit the field with "
+    "fields=.",
 )
 _NOT_IN_A_BATCH = declare(
     "HR0806",
     "config",
-    "a field that MXNet's DataBatch cannot hold",
-    "A DataBatch of MXNet has arrays with one row a record. Text, bytes, keys and records of "
-    "differing shape come as lists: leave them out with fields=, or make the shapes equal with a "
-    "step (Resize, Pad). data= and label= name fields that the loader delivers.",
+    "field not supported by DataBatch",
+    "MXNet's DataBatch holds arrays with one row per record. Text, bytes, keys and records of "
+    "varying shape are lists: omit them with fields=, or make the shapes equal with a transform "
+    "(Resize, Pad). data= and label= select fields that the loader delivers.",
 )
 
 _DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")

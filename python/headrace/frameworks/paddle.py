@@ -15,8 +15,8 @@ _NO_UINT16 = declare(
     "HR0807",
     "unsupported",
     "Paddle has no uint16",
-    "Paddle keeps bfloat16 where others have uint16, and would take the one for the other. End the "
-    "transforms with ToDtype to another dtype, or leave the field out with fields=.",
+    "Paddle stores bfloat16 as uint16, and would mistake one for the other. End the transforms "
+    "with ToDtype to another dtype, or omit the field with fields=.",
 )
 
 

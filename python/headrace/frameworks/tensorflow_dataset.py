@@ -19,11 +19,12 @@ from headrace.loader.views import Delivered, Field, delivered_fields
 _NO_DATASET = declare(
     "HR0804",
     "unsupported",
-    "batches that tf.data cannot describe",
-    "A tf.data.Dataset says beforehand how many batches come, and each tensor's dtype and rank. "
-    "Records of differing shape that come as a list (ragged='list') have none: make them equal by "
-    "a step (Resize, Pad), leave the field out with fields=, or iterate .tensorflow() itself: that "
-    "delivers lists of tensors. on_error='skip' may leave out a whole batch: use 'substitute'.",
+    "batches cannot be described to tf.data",
+    "A tf.data.Dataset declares in advance the number of batches and each tensor's dtype and "
+    "rank. Records of varying shape delivered as a list (ragged='list') have no rank: make them "
+    "equal with a transform (Resize, Pad), omit the field with fields=, or iterate .tensorflow() "
+    "itself, which delivers lists of tensors. on_error='skip' may drop a whole batch: use "
+    "'substitute'.",
 )
 
 

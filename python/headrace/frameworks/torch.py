@@ -14,10 +14,10 @@ from headrace.loader.own_device import own_index
 _NO_DEVICE = declare(
     "HR0996",
     "config",
-    "a device that torch cannot use",
-    '.torch(device) takes what torch.device takes: a name such as "cuda", "cuda:1" or "mps". '
-    "A torch that is built for the CPU alone, or that sees no GPU, has no CUDA devices; .torch() "
-    "without a device gives tensors on the host.",
+    "device not available to torch",
+    '.torch(device) takes what torch.device takes: a name such as "cuda", "cuda:1" or "mps". A '
+    "CPU-only torch, or one that finds no GPU, has no CUDA devices; .torch() without a device "
+    "gives tensors on the host.",
 )
 
 

@@ -19,11 +19,11 @@ from headrace.loader.views import Delivered
 _NOT_FINISHED = declare(
     "HR0808",
     "config",
-    "records for the collate_fn of a view",
-    "Batches of a Headrace loader are finished, so the collate_fn of its view only hands them on, "
-    "as the last part of a DataLoader that was made of the view's dataset, batch_sampler and "
-    "collate_fn, with num_workers=0. It does not make batches of records: iterate the view itself, "
-    "or give the DataLoader a collate_fn of its own, for records of the dataset.",
+    "view's collate_fn called with records",
+    "Batches of a Headrace loader are complete, so the collate_fn of its view only passes them "
+    "on, for a DataLoader made of the view's dataset, batch_sampler and collate_fn, with "
+    "num_workers=0. It does not collate records: iterate the view itself, or give the DataLoader "
+    "its own collate_fn for records of the dataset.",
 )
 
 

@@ -26,9 +26,10 @@ from headrace.insight.measure.loop import records_in
 BAD_STAND_IN = declare(
     "HR0930",
     "config",
-    "no such stand-in",
-    "A stand-in for a device has a step's seconds, 0 or more, and bytes a second that it copies, "
-    'more than 0. In text: "2ms", "40us/record", "1.5s"; "12GB/s", "800MB/s".',
+    "invalid stand-in",
+    "A stand-in for a device has the duration of a step, 0 seconds or more, and the bytes per "
+    'second that it copies, more than 0. As text: "2ms", "40us/record", "1.5s"; "12GB/s", '
+    '"800MB/s".',
 )
 
 # A sleep ends up to so much too late; the rest is waited out in small naps, which leave the GIL and

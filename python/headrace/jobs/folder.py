@@ -33,11 +33,10 @@ from headrace.write.durable import written_to
 OTHER_JOB = declare(
     "HR0279",
     "config",
-    "folder of another job",
-    "All parts of a job are made from the same records with the same options, and by the same "
-    "number of parts, in a folder of their own: a changed dataset, another option or other files "
-    "at the destination would mix two datasets. Name another folder, or remove the old one "
-    "yourself.",
+    "folder belongs to another job",
+    "All parts of a job use the same records, the same options and the same number of parts, in a "
+    "separate folder: a changed dataset, another option or other files at the destination would "
+    "mix two datasets. Name another folder, or remove the old one yourself.",
 )
 STATE, UNFINISHED, JOB = ".job", "unfinished", "job.json"
 _NOTE = "entry.json"  # in the part's folder, once its files are whole

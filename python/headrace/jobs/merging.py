@@ -31,10 +31,10 @@ MANIFEST = "manifest.json"
 _MISSING = declare(
     "HR0280",
     "data",
-    "parts of a job are missing",
-    "A job is merged when every part is whole: parts that were never written, or whose files have "
-    "another size (with --verify, other bytes) than their entries say, are to be made again. "
-    "`headrace merge DEST --missing` prints their numbers as Slurm's --array takes them.",
+    "job parts missing",
+    "A job is merged when every part is complete: parts that were never written, or whose files "
+    "have another size (with --verify, other bytes) than their entries state, must be made again. "
+    "`headrace merge DEST --missing` prints their numbers in the form of Slurm's --array.",
 )
 
 

@@ -13,12 +13,12 @@ from headrace.errors import declare
 CANNOT_TAKE = declare(
     "HR0680",
     "config",
-    "fields that a library's transform cannot take",
-    "A transform of torchvision.transforms.v2 takes images, masks, boxes whose format is known, "
-    "keypoints, and beside them the rows that belong to these, as tensors. An Albumentations "
-    "Compose takes one image, one mask, masks, and with bbox_params and keypoint_params boxes and "
-    "keypoints. A transform of torchvision's first version takes one image. For anything else "
-    "write a function that takes the fields: def step(image, boxes).",
+    "fields not supported by the library's transform",
+    "A torchvision.transforms.v2 transform takes images, masks, boxes in a known format, "
+    "keypoints, and the rows that belong to these as tensors. An Albumentations Compose takes one "
+    "image, one mask, masks, and with bbox_params and keypoint_params boxes and keypoints. A "
+    "torchvision v1 transform takes one image. For anything else write a function that takes the "
+    "fields: def step(image, boxes).",
 )
 Words = Sequence[int]  # of randomness: steps.Words
 

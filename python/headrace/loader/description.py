@@ -22,25 +22,26 @@ from headrace.steps import Step
 _NOT_PLAIN = declare(
     "HR0173",
     "config",
-    "a loader that cannot be described",
-    "Loader.description() is plain data: JSON can hold it. Steps of headrace.transforms, samplers "
-    "of headrace.sampling and sources of paths and arrays have such a form. A function of yours "
-    "has none: pickle the list of transforms, or let the script that defines it make the loader.",
+    "loader cannot be described",
+    "Loader.description() is plain data that JSON can hold. Transforms of headrace.transforms, "
+    "samplers of headrace.sampling and sources of paths and arrays have such a form. A function "
+    "of yours does not: pickle the list of transforms, or let the script that defines it create "
+    "the loader.",
 )
 _DIFFERS = declare(
     "HR0174",
     "config",
-    "other batches than were described",
-    "A description says what a loader made of which records. Where it is used, records, steps and "
-    "outputs must be the same; else batches and states would silently differ.",
+    "batches differ from the description",
+    "A description states what a loader made of which records. Where it is used, records, "
+    "transforms and outputs must be the same; otherwise batches and states would differ silently.",
 )
 NOT_PICKLABLE = declare(
     "HR0175",
     "config",
-    "a loader does not pickle",
+    "loaders cannot be pickled",
     "A loader has threads, memory and a position in an epoch; a copy would be a second position. "
-    "Make a loader in each process. Sources and transforms pickle, loader.description() is plain "
-    "data, and state_dict() says where to go on.",
+    "Create a loader in each process. Sources and transforms pickle, loader.description() is "
+    "plain data, and state_dict() holds the position.",
 )
 
 _VERSION = 1

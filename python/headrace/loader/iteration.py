@@ -19,12 +19,12 @@ from headrace.loader.turn import CLOSED, Turn
 _IN_A_WORKER = declare(
     "HR0800",
     "config",
-    "a loader inside a worker process of torch's DataLoader",
-    "A Headrace loader takes the place of a DataLoader: it has threads of its own and divides each "
-    "epoch over the ranks. Inside a worker process every worker would make all batches again and "
-    "pickle them to the parent. Iterate loader.torch() where the DataLoader was; if something "
-    "insists on a DataLoader, let it have num_workers=0, batch_size=None and an IterableDataset "
-    "whose __iter__ returns iter(loader.torch()).",
+    "loader inside a DataLoader worker",
+    "A Headrace loader replaces a DataLoader: it has its own threads and divides each epoch over "
+    "the ranks. Inside a worker process every worker would make all batches again and pickle them "
+    "to the parent. Iterate loader.torch() in place of the DataLoader; if something requires a "
+    "DataLoader, give it num_workers=0, batch_size=None and an IterableDataset whose __iter__ "
+    "returns iter(loader.torch()).",
 )
 
 

@@ -32,9 +32,9 @@ from headrace.loader.table import keywords_from
 _DATALOADER_KEYWORD = declare(
     "HR0158",
     "config",
-    "a keyword of torch's DataLoader",
+    "DataLoader keyword not used here",
     "hr.Loader is one object for source, transforms and loading, so some keywords of DataLoader "
-    "are not needed and others have another name. The message says which holds for this one.",
+    "are not needed and others have another name. The message says which applies to this one.",
 )
 _UNKNOWN_KEYWORD = declare(
     "HR0159",

@@ -10,7 +10,7 @@ from headrace import _core
 from headrace.errors import declare
 
 _NONE_LEFT = declare(
-    "HR0887",
+    "HR0897",
     "config",
     "more processes than devices",
     '"cuda" is the device of this process: the one whose number LOCAL_RANK is, which torchrun sets '
@@ -25,7 +25,7 @@ _NONE_LEFT = declare(
 def own_index(count: int, environment: Mapping[str, str] | None = None) -> int:
     """The number of this process's device among the ``count`` that it sees.
 
-    Raises ConfigError HR0887 where LOCAL_RANK is beyond them.
+    Raises ConfigError HR0897 where LOCAL_RANK is beyond them.
     """
     given = os.environ if environment is None else environment
     rank = given.get("LOCAL_RANK", "")

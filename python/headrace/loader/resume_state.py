@@ -15,9 +15,9 @@ VERSION = 1
 _NOT_A_STATE = declare(
     "HR0162",
     "config",
-    "not the state of a loader",
-    "load_state_dict() takes what state_dict() of a Headrace loader returned: a dictionary of a "
-    "few numbers. The message says what is missing.",
+    "not a loader state",
+    "load_state_dict() takes the result of a Headrace loader's state_dict(): a small dictionary "
+    "of numbers. The message says what is missing.",
 )
 
 MOST = (1 << 62) - 1  # of anything that is counted: epochs, batches, records

@@ -16,19 +16,19 @@ _Done = TypeVar("_Done")
 _TAKEN = declare(
     "HR0190",
     "config",
-    "an iterator that is in use",
-    "A thread asked for a batch while another one, or a signal's handler while its own thread, was "
-    "waiting for one. Which of them gets which batch would be chance, so, as with a generator, "
-    "that is an error. Let one thread take the batches and pass them on, with a queue.Queue for "
+    "iterator already in use",
+    "A thread asked for a batch while another thread, or a signal handler of the same thread, was "
+    "waiting for one. Which of them gets which batch would be arbitrary, so it is an error, as "
+    "with generators. Let one thread take the batches and pass them on, with a queue.Queue for "
     "instance.",
 )
 CLOSED = declare(
     "HR0161",
     "config",
-    "an iteration that has ended",
+    "iteration has ended",
     "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
-    "close() ends the one before. Use two loaders to read a source twice at once; they share "
-    "their threads.",
+    "close() ends the previous one. Use two loaders to read a source twice at the same time; they "
+    "share their threads.",
 )
 
 

@@ -28,11 +28,11 @@ from headrace.sources import subset
 _DIFFERS = declare(
     "HR0835",
     "config",
-    "the translation gives other values",
-    "from_dataloader(check=True) compares records of the dataset with those of the loader, without "
-    "what is random in either. The message names the first record and the step after which they "
-    "differ: for instance a picture that Pillow and libjpeg-turbo repair differently. "
-    "check=False translates without comparing.",
+    "translation gives different values",
+    "from_dataloader(check=True) compares records of the dataset with those of the loader, "
+    "without random transforms in either. The message names the first record and the transform "
+    "after which they differ: for instance an image that Pillow and libjpeg-turbo repair "
+    "differently. check=False translates without comparing.",
 )
 
 _RECORDS = 32

@@ -16,10 +16,10 @@ from headrace.sources import Source
 REFUSED = declare(
     "HR0834",
     "config",
-    "a DataLoader that cannot be translated",
+    "DataLoader cannot be translated",
     "from_dataloader() takes DataLoaders over map-style datasets whose batches are assembled by "
-    "torch's own collate function, in an order that is known before the epoch begins. The message "
-    "names the part that is different, and what to use in its place.",
+    "torch's own collate function, in an order known before the epoch begins. The message names "
+    "the part that differs, and its replacement.",
 )
 
 Records = Callable[[int], dict[str, Any]]

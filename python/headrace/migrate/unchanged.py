@@ -21,11 +21,11 @@ from headrace.migrate.snapshot import Snapshot
 _CHANGED = declare(
     "HR0836",
     "config",
-    "a DataLoader that was changed after from_dataloader",
-    "from_dataloader() reads a DataLoader once: paths and labels become columns, transforms become "
-    "operators, a sampler becomes an order. What a script changes in them later, such as "
+    "DataLoader changed after from_dataloader",
+    "from_dataloader() reads a DataLoader once: paths and labels become columns, transforms "
+    "become operators, a sampler becomes an order. Later changes by the script, such as "
     "dataset.labels[i], transform.transforms[0].size or sampler.weights, would have no effect, so "
-    "it is an error when the next iteration begins. Call from_dataloader() again after such a "
+    "they are an error when the next iteration begins. Call from_dataloader() again after such a "
     "change. Datasets, transforms and samplers that run in Python follow every change.",
 )
 

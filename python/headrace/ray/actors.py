@@ -17,9 +17,9 @@ from headrace.workers.lent_rows import OTHER_BATCHES, Lost, Made, Rows, Work
 _NO_RAY = declare(
     "HR0838",
     "config",
-    "Ray is not running here",
-    "hr.ray uses the cluster that this process is connected to: ray.init() alone starts one on "
-    "this machine, ray.init(address='auto') joins the one it belongs to. Ray Train has done so.",
+    "Ray is not running",
+    "hr.ray uses the cluster that this process is connected to: ray.init() starts one on this "
+    "machine, ray.init(address='auto') joins the existing one. Ray Train connects by itself.",
 )
 
 # CPU that Ray's processes of this machine take for a byte from another one's object store: 24 to 39

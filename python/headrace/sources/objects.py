@@ -38,11 +38,11 @@ from headrace.surroundings import Surroundings
 _WHICH_IS_WHICH = declare(
     "HR0681",
     "config",
-    "values of a tuple that need names",
-    "Record 0 is a plain tuple with more than one value in the coordinates of a picture. Only you "
-    "know whether the second is a mask of class ids or another picture, and a step that moves the "
-    'first must move it too: names=("image", "mask"), or a Dataset that returns dictionaries. '
-    'Names other than image and mask need kinds={"depth": "tensor"} beside them.',
+    "tuple values need names",
+    "Record 0 is a plain tuple with more than one value in image coordinates. The second may be a "
+    "mask of class ids or another image, and a transform that moves the first must move it too. "
+    'Name them: names=("image", "mask"), or return dictionaries from the Dataset. Names other '
+    'than image and mask also need kinds={"depth": "tensor"}.',
 )
 
 

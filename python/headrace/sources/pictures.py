@@ -26,32 +26,32 @@ from headrace.plain_array import plain_array
 _WIDE_PICTURE = declare(
     "HR0685",
     "config",
-    "a picture that no dtype of pictures holds",
-    "Pictures are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
-    "the third. A Pillow picture of mode I, or an array of another dtype with values below 0, "
-    "above 255 or between whole numbers, would be clipped or wrapped, so it is refused. Convert it "
-    "in the object, or return it as an array under another name than image or mask: it is then a "
-    "tensor, and keeps its dtype.",
+    "unsupported image values",
+    "Images are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
+    "the third. A Pillow image of mode I, or an array of another dtype with values below 0, above "
+    "255 or with fractions, would be clipped or wrapped, so it is rejected. Convert it in the "
+    "object, or return it as an array under a name other than image or mask: it is then a tensor, "
+    "and keeps its dtype.",
 )
 _NARROW = "convert it in the object, or return an array under another name: a tensor"
 WHICH_AXIS = declare(
     "HR0615",
     "config",
-    "an image whose channels may come first or last",
-    "Arrays are images of (C, H, W) or (H, W, C). Which it is follows from the shapes of the "
-    "field's first, middle and last record. Where all of these fit both, 1, 3 or 4 channels come "
-    "first; arrays of 2 or 5 to 16 channels, or of as many lines, that are 1, 3 or 4 wide, may be "
-    'either. shapes={"image": (C, H, W)} says it: a shape that the array has as it stands means '
-    "that channels come first. Images of Pillow and tv_tensors need no such word.",
+    "ambiguous channel axis",
+    "Arrays are images of (C, H, W) or (H, W, C), inferred from the shapes of the field's first, "
+    "middle and last record. If all of these match both, 1, 3 or 4 channels are taken as the "
+    "first axis; arrays with 2 or 5 to 16 channels or rows and a width of 1, 3 or 4 remain "
+    'ambiguous. shapes={"image": (C, H, W)} decides: naming the array\'s own shape means that '
+    "channels come first. Pillow images and tv_tensors are never ambiguous.",
 )
 
 IDS_OR_COLORS = declare(
     "HR0686",
     "config",
-    "a palette image that may be a mask",
-    "Pillow's images of mode P hold the number of a palette's entry per pixel. In an image the "
-    'palette is looked up, as convert("RGB") does; in a mask the numbers are class ids, and '
-    "remain. Fields named image or mask say which they are; for others kinds= does.",
+    "palette image may be a mask",
+    "Pillow images of mode P hold a palette index per pixel. In an image the palette is applied, "
+    'as convert("RGB") does; in a mask the indices are class ids and stay unchanged. Fields named '
+    "image or mask are unambiguous; declare others with kinds=.",
 )
 
 _DTYPES = ("uint8", "uint16", "float32", "float16")

@@ -22,18 +22,18 @@ from headrace.errors import declare
 _NOT_PICKLABLE = declare(
     "HR0171",
     "config",
-    "a source that cannot go to another process",
-    "A source pickles as the call that made it: a path with its parameters, or the values that a "
-    "call was given. Values go along as they are up to 1 MB. For more, write them to a file "
+    "source cannot be pickled",
+    "A source pickles as the call that created it: a path with its parameters, or the values "
+    "passed to the call. Values up to 1 MB are included. For more, write them to a file "
     "(numpy.save, headrace convert, headrace pack) that all processes can open.",
 )
 _DIFFERS = declare(
     "HR0172",
     "config",
-    "other records than where the source was pickled",
-    "A source that is unpickled opens its files again. What it finds must be what the first "
-    "process found: the same number of records, the same fields and classes, the same fingerprint. "
-    "Usually a copy is incomplete or older, or the path is another disk on that machine.",
+    "records differ from the pickled source",
+    "An unpickled source opens its files again, and must find what the first process found: the "
+    "same number of records, the same fields and classes, the same fingerprint. Usually a copy is "
+    "incomplete or outdated, or the path is a different disk on that machine.",
 )
 
 _Taken = ParamSpec("_Taken")

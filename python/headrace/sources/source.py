@@ -31,8 +31,8 @@ NOT_A_SOURCE = declare(
 _NO_COLUMN = declare(
     "HR0155",
     "config",
-    "no such column",
-    "column() gives all values of an integer field, such as a label, without reading pictures. The "
+    "unknown column",
+    "column() gives all values of an integer field, such as a label, without reading images. The "
     "source has no integer field of this name.",
 )
 

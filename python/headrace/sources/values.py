@@ -26,11 +26,11 @@ from headrace.sources.pictures import PictureForm, can_be_picture, is_picture, i
 UNKNOWN_VALUE = declare(
     "HR0614",
     "config",
-    "a record that has no fields",
-    "Record 0 of a Python object decides the fields. It may be a dictionary, a tuple or one value; "
-    "values may be integers, floats, strings, bytes, pathlib's paths of images, audio and video, "
-    "images of Pillow, and arrays or tensors of numbers. Anything else must be turned into one of "
-    "these by the object.",
+    "unsupported record",
+    "Record 0 of a Python object determines the fields. It may be a dictionary, a tuple or a "
+    "single value; values may be integers, floats, strings, bytes, pathlib paths of images, audio "
+    "and video, Pillow images, and arrays or tensors of numbers. Have the object convert anything "
+    "else to one of these.",
 )
 
 

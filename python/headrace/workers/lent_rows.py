@@ -24,10 +24,10 @@ from headrace.errors import Error, declare, warn
 OTHER_BATCHES = declare(
     "HR0837",
     "config",
-    "a remote worker makes other rows",
-    "A worker on another machine must make the bytes that this process makes. Before it is used, "
-    "fingerprints of records and steps, the version of Headrace and two rows are compared. Usually "
-    "the machine has an older copy of the data or of Headrace, or another libjpeg.",
+    "remote worker makes different rows",
+    "A worker on another machine must make the same bytes as this process. Before it is used, "
+    "fingerprints of records and transforms, the version of Headrace and two rows are compared. "
+    "Usually the machine has an older copy of the data or of Headrace, or another libjpeg.",
 )
 
 _PART_BYTES = 4 << 20  # of rows that are asked for together

@@ -35,36 +35,36 @@ with contextlib.suppress(OSError):
 _NOT_PICKLABLE = declare(
     "HR0830",
     "config",
-    "a step that cannot go to another process",
-    "python_workers= runs the steps in Python in other processes, which find them by the names of "
-    "their module and function. A lambda, a function inside a function, and an object that holds "
-    "an open file or a lock have no such name: define the step at the top of a module, or as a "
-    "class there with a __call__ method and plain attributes.",
+    "Python transform cannot be pickled",
+    "python_workers= runs Python transforms in other processes, which find them by module and "
+    "function name. A lambda, a nested function, and an object that holds an open file or a lock "
+    "cannot be found that way: define the transform at the top level of a module, or as a class "
+    "there with a __call__ method and plain attributes.",
 )
 _NOT_FOUND = declare(
     "HR0831",
     "config",
-    "a Python worker could not begin",
-    "A process of python_workers= imports the main script (under another name, so that what stands "
-    "under `if __name__ == '__main__':` is not run) and the modules that the steps come from. One "
-    "of these failed there; the message has its exception.",
+    "Python worker could not start",
+    "A process of python_workers= imports the main script (under another name, so that code under "
+    "`if __name__ == '__main__':` does not run) and the modules of the transforms. One of these "
+    "imports failed; the message has its exception.",
 )
 _NO_GUARD = declare(
     "HR0832",
     "config",
-    "the script starts its workers when it is imported",
-    "Processes of python_workers= import the main script to find the steps that it defines. If "
-    "that would start processes again, there would be no end. Put what is to run once, the loop "
-    "over the loader above all, under `if __name__ == '__main__':`.",
+    "importing the script starts workers",
+    "Processes of python_workers= import the main script to find the transforms it defines. If "
+    "that starts processes again, it never ends. Put code that should run once, above all the "
+    "loop over the loader, under `if __name__ == '__main__':`.",
 )
 _ENDED = declare(
     "HR0833",
     "storage",
-    "a Python worker ended",
-    "A process of python_workers= ended while it worked on records. SIGKILL is mostly the "
-    "system's, for want of memory; SIGSEGV is a defect in a library that the step uses, and the "
-    "Python frames stand in the output of the program. The records are not to blame as far as is "
-    "known, so on_error= does not apply. The next iteration starts another process.",
+    "Python worker ended",
+    "A process of python_workers= ended while it worked on records. SIGKILL usually comes from "
+    "the system running out of memory; SIGSEGV is a bug in a library used by the transform, and "
+    "its Python frames are in the program's output. The records are probably not the cause, so "
+    "on_error= does not apply. The next iteration starts another process.",
 )
 
 Record = tuple[list[Any], Words]

@@ -23,9 +23,9 @@ from headrace.write import containers
 _NO_PNG = declare(
     "HR0417",
     "unsupported",
-    "a picture that no PNG of 8 bits holds",
-    "Pictures that the source has as arrays are written as PNG files of uint8, of 1, 3 or 4 "
-    "channels. Others would lose values.",
+    "image cannot be stored as 8-bit PNG",
+    "Images that the source has as arrays are written as uint8 PNG files with 1, 3 or 4 channels. "
+    "Others would lose values.",
 )
 
 

@@ -24,18 +24,18 @@ from headrace.whole_file import TEMPORARY, sync
 _TAKEN = declare(
     "HR0415",
     "config",
-    "something stands at the destination",
-    "convert() never writes over anything unless overwrite=True (--force) is given, and then only "
-    "over a file, or over a folder in which everything was written by a conversion: not over other "
-    "people's files, its own source, or a folder above it. What an interrupted conversion left in "
-    "DEST.partial is used when source and options are the same.",
+    "destination exists",
+    "convert() replaces files only if overwrite=True (--force) is given, and then only a file, or "
+    "a folder in which everything was written by a conversion: never other files, its own source, "
+    "or a parent folder of it. What an interrupted conversion left in DEST.partial is reused if "
+    "source and options are the same.",
 )
 BUSY = declare(
     "HR0277",
     "config",
     "destination is being written",
-    "Another process is converting to this destination at the moment. Wait for it, end it, or "
-    "write to another name.",
+    "Another process is converting to this destination. Wait for it, stop it, or write to another "
+    "name.",
 )
 
 # The names that conversions give to files.

@@ -15,10 +15,10 @@ _NOT_WRITTEN = declare(
     "HR0275",
     "storage",
     "could not write the conversion",
-    "The operating system refused to write: the disk or a quota is full, the folder does not exist "
-    "or belongs to somebody else, or the disk fails. Nothing stands at the destination. What was "
-    "written so far stays in DEST.partial: the same command goes on from there once the cause is "
-    "gone.",
+    "The operating system failed to write: the disk or a quota is full, the folder does not exist "
+    "or is not writable, or the disk fails. Nothing was written at the destination itself. "
+    "Finished data is in DEST.partial: the same command resumes from there once the cause is "
+    "fixed.",
 )
 
 

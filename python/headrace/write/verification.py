@@ -14,9 +14,9 @@ from headrace.write.conversion import Told
 _DIFFERS = declare(
     "HR0416",
     "data",
-    "the converted dataset differs from its source",
-    "Reading everything back found a record that is not what the source has. The disk may be bad, "
-    "or the source changed meanwhile. The destination was left in place for inspection.",
+    "converted dataset differs from its source",
+    "Reading the result back found a record that differs from the source. The disk may be bad, or "
+    "the source changed in the meantime. The destination was kept for inspection.",
 )
 _AS_STORED = "mask"  # pictures of this kind are decoded without another look at their channels
 

@@ -13,9 +13,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotWritten{
-    "HR0389", ErrorKind::kData, "a picture that no JPEG can hold",
-    "libjpeg-turbo refuses to write the picture as a JPEG: an edge is longer than 65,500 pixels, or "
-    "there is no memory for the bytes. Crop or resize it before."};
+    "HR0389", ErrorKind::kData, "image too large for JPEG",
+    "libjpeg-turbo cannot write the image as a JPEG: an edge is longer than 65,500 pixels, or "
+    "there is not enough memory. Crop or resize it first."};
 
 // The library's struct and what it has written. Its errors come back by longjmp, so steps that call
 // it own nothing (Note [Why libjpeg is called through guarded()] in decode/session.h).

@@ -15,9 +15,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kSlowAnimation{
-    "HR0379", ErrorKind::kResource, "an animation takes too long",
-    "The frames of an animation that were asked for took longer than a video may: a small file can "
-    "describe very many large ones. Raise the limit if the file is meant, or leave it out."};
+    "HR0379", ErrorKind::kResource, "animation too expensive to decode",
+    "Decoding the requested frames of an animation exceeded the time limit: a small file can "
+    "describe very many large frames. Raise the limit if the file is genuine, or skip it."};
 
 YuvFrame frame_of(const Canvas& canvas) {
   YuvFrame frame{.width = canvas.width,

@@ -22,21 +22,21 @@ from headrace.insight.stand_in import StandIn
 BAD_SKIP = declare(
     "HR0900",
     "config",
-    "no such experiment",
-    "skip= names experiments of the doctor that are left out. The message lists them.",
+    "unknown experiment",
+    "skip= names experiments of the doctor to leave out. The message lists them.",
 )
 NOT_ITERABLE = declare(
     "HR0901",
     "config",
-    "nothing to examine",
-    "hr.doctor takes a loader: a headrace.Loader, a DataLoader of torch, or anything that a for "
-    "loop accepts.",
+    "not a loader",
+    "hr.doctor takes a loader: a headrace.Loader, a torch DataLoader, or anything that a for loop "
+    "accepts.",
 )
 BAD_SECONDS = declare(
     "HR0902",
     "config",
-    "no time to measure in",
-    "seconds= is about how long an examination takes; it must be positive.",
+    "invalid duration",
+    "seconds= is the approximate duration of an examination; it must be positive.",
 )
 
 Tell = Callable[[str, int], object]

@@ -24,11 +24,11 @@ from headrace.errors import declare
 BAD_PORT = declare(
     "HR0911",
     "config",
-    "a port that cannot be listened on",
-    "hr.watch(loader, port=...) opens a port on this machine for Prometheus. It may be taken by "
+    "cannot listen on the port",
+    "hr.watch(loader, port=...) opens a port on this machine for Prometheus. It may be in use by "
     "another process (another rank of this machine, or an earlier run), or need rights that this "
-    "process lacks. port=0 takes any free one, which seen.port names; with several ranks on a "
-    "machine, port=9400 + local_rank gives each its own.",
+    "process lacks. port=0 takes any free one, given by seen.port; with several ranks on a "
+    "machine, port=9400 + local_rank gives each a separate one.",
 )
 
 _SECONDS = 2.0  # that a client may say nothing

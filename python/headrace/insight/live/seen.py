@@ -25,38 +25,38 @@ from headrace.loader.iteration import live
 NOT_ITERABLE = declare(
     "HR0910",
     "config",
-    "nothing to watch",
-    "hr.watch takes what a training loop iterates: a headrace.Loader or a view of it, a DataLoader "
-    "of torch, hr.prefetch(...), or anything that a for loop accepts.",
+    "not a loader",
+    "hr.watch takes what a training loop iterates: a headrace.Loader or one of its views, a torch "
+    "DataLoader, hr.prefetch(...), or anything that a for loop accepts.",
 )
 BAD_SHARE = declare(
     "HR0912",
     "config",
-    "not a share of the time",
-    "warn= is the share of the loop's time, above 0 and at most 1, that may be spent waiting for "
-    "data before a warning comes: 0.1 is a tenth. None never warns.",
+    "invalid fraction of time",
+    "warn= is the fraction of the loop's time, above 0 and at most 1, that may be spent waiting "
+    "for data before a warning: 0.1 is a tenth. None never warns.",
 )
 NOT_OPEN = declare(
     "HR0913",
     "config",
-    "a watch that is not open",
-    "A watch is a context: `with hr.watch(loader) as seen:` around the loop. It is opened once; "
-    "for another run, make another one.",
+    "watch is not open",
+    "A watch is a context manager: `with hr.watch(loader) as seen:` around the loop. It can be "
+    "entered once; create another one for another run.",
 )
 OF_THIS_PROCESS = declare(
     "HR0914",
     "unsupported",
-    "a watch in another process",
-    "A watch has a thread and belongs to the process that made it. It cannot be pickled or copied; "
-    "give the figures of seen.stats(), which are plain values.",
+    "watch belongs to another process",
+    "A watch has a thread and belongs to the process that created it. It cannot be pickled or "
+    "copied; pass the figures of seen.stats(), which are plain values.",
 )
 NO_CLIENT = declare(
     "HR0915",
     "unsupported",
-    "no Prometheus client",
-    "The figures of hr.watch are written for Prometheus by its own client, which Headrace does not "
-    "bring: `pip install prometheus-client`, or the extra `headrace[watch]`. seen.stats() has the "
-    "same figures without it.",
+    "Prometheus client missing",
+    "hr.watch exports metrics through Prometheus' own client, which is not installed with "
+    "Headrace: `pip install prometheus-client`, or the extra `headrace[watch]`. seen.stats() has "
+    "the same figures without it.",
 )
 
 _TICK = 1.0  # seconds between looks at the process and the loop

@@ -27,8 +27,8 @@ from headrace.errors import declare
 BAD_REGION = declare(
     "HR0931",
     "config",
-    "a region without a name",
-    "hr.region takes the name of a part of your training step, as the report shall show it.",
+    "region needs a name",
+    "hr.region takes the name of a part of your training step, as shown in the report.",
 )
 
 STEP = "step"  # the whole of it

@@ -30,8 +30,8 @@ SEVERAL_MACHINES = declare(
     "HR0906",
     "config",
     "ranks on several machines",
-    "Ranks agree on the step after which all of them stop, and they do so through files of one "
-    "machine. Start the script with --nnodes 1 to have it examined.",
+    "Ranks agree on the step after which all of them stop through files on one machine. Start the "
+    "script with --nnodes 1 to examine it.",
 )
 _POLL = 0.0005  # seconds
 

@@ -21,9 +21,9 @@ from headrace.sources import Progress, Source
 NOT_HERE = declare(
     "HR0925",
     "config",
-    "a remedy that does nothing here",
-    "The remedy was tried, and there is nothing that it could change: no picture that an index "
-    "could be made of, or data that does not fit into memory.",
+    "remedy has no effect here",
+    "The remedy was tried, but has nothing to change here: no image that an index could be made "
+    "of, or data that does not fit into memory.",
 )
 
 _WORTH = 0.05  # of a record's time; steps that take less are not left out

@@ -23,10 +23,10 @@ from headrace.loader.views import Delivered
 NO_SUCH_REMEDY = declare(
     "HR0926",
     "config",
-    "no such remedy",
+    "unknown remedy",
     "verify= names a remedy of the doctor: True for the first of its list, or a word such as "
-    "threads, pack, index, uint8, resident, cache, block shuffle, prefetch, Headrace, "
-    "'without NAME'.",
+    "threads, pack, index, uint8, resident, cache, block shuffle, prefetch, Headrace, 'without "
+    "NAME'.",
 )
 _WORDS = {  # what people call a remedy, and what its name begins or ends with
     "threads": "workers",

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 NOT_A_TRACE = declare(
     "HR0920",
     "config",
-    "no trace in Chrome's JSON",
+    "not a Chrome trace",
     "A trace is a JSON object with a list traceEvents, or that list alone; it may be compressed "
     "with gzip. PyTorch's profiler writes one with export_chrome_trace(path).",
 )
 OTHER_TIME = declare(
     "HR0921",
     "config",
-    "the traces were not recorded at the same time",
+    "traces do not overlap in time",
     "Merged traces share one time axis. Run the profiler around the examination, or around the "
-    "script that is examined, and merge what it wrote then.",
+    "examined script, and merge what it wrote then.",
 )
 
 Slice = dict[str, Any]

@@ -42,14 +42,14 @@ NO_LOADER = declare(
     "HR0905",
     "config",
     "no loader was iterated",
-    "The script ended, or its time was up, before it had iterated a DataLoader of torch or a "
-    "loader of Headrace on its main thread. Any other iterable can be given to "
-    "hr.doctor(loader, step) in a few lines of Python.",
+    "The script ended, or its time was up, before it iterated a torch DataLoader or a Headrace "
+    "loader on its main thread. Any other iterable can be examined with hr.doctor(loader, step) "
+    "in a few lines of Python.",
 )
 BAD_PATIENCE = declare(
     "HR0907",
     "config",
-    "no patience",
+    "invalid patience",
     "patience= is how many seconds a batch, or a step, may take before it is given up; it must be "
     "positive.",
 )

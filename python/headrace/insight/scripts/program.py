@@ -22,15 +22,15 @@ from headrace.errors import declare
 NO_PROGRAM = declare(
     "HR0903",
     "config",
-    "no such script or module",
-    "headrace doctor --script takes a file of Python, -m a module that python -m would run.",
+    "script or module not found",
+    "headrace doctor --script takes a Python file, -m a module that python -m would run.",
 )
 DOES_NOT_RUN = declare(
     "HR0904",
     "config",
-    "a script that does not run",
-    "The script could not be compiled, or ended by an error before it had taken a single batch "
-    "from a loader. It is run as python would run it, with the arguments after --.",
+    "script failed",
+    "The script could not be compiled, or failed before it had taken a batch from a loader. It is "
+    "run as python would run it, with the arguments after --.",
 )
 
 

@@ -19,14 +19,14 @@ from headrace.errors import Code, Error, declare, did_you_mean
 TABLE = declare(
     "HR0427",
     "unsupported",
-    "table that cannot be opened",
-    "Parquet and Arrow files and datasets of Hugging Face are read by pyarrow (`pip install "
-    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, pictures and "
-    "sounds (bytes, or structs of bytes and path), and lists of numbers. Columns of other types "
-    "are left out with fields=, or converted once with the library that wrote them.",
+    "table cannot be opened",
+    "Parquet and Arrow files and Hugging Face datasets are read by pyarrow (`pip install "
+    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, images and "
+    "audio (bytes, or structs of bytes and path), and lists of numbers. Omit columns of other "
+    "types with fields=, or convert them once with the library that wrote them.",
 )
 
-_TOO_COSTLY = Code("HR0499", "resource", "opening takes more than the files account for")
+_TOO_COSTLY = Code("HR0499", "resource", "opening exceeds what the files account for")
 _TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
 LEAST_UNPACKED = 256 << 20  # bytes that a file may unpack to, however small it is
 

@@ -15,23 +15,22 @@ namespace {
 
 const ErrorCode kWindow{
     "HR0308", ErrorKind::kData, "window outside the JPEG",
-    "The window to decode does not lie inside the picture that the bytes hold, so the bytes are "
-    "not those whose header was read: the file changed while it was in use."};
+    "The window to decode lies outside the image in these bytes, so they are not the bytes whose "
+    "header was read: the file changed while it was in use."};
 
 const ErrorCode kMemory{
-    "HR0309", ErrorKind::kResource, "no memory for the rows",
-    "The system had no memory for a few rows, or for all coefficients, of this picture. Lower "
-    "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
+    "HR0309", ErrorKind::kResource, "decoded rows exceed the memory limit",
+    "The system did not have enough memory for a few rows, or for all coefficients, of this "
+    "image. Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
 const ErrorCode kMissingRows{
-    "HR0385", ErrorKind::kData, "rows that a JPEG does not have",
-    "The compressed data ends above the last row that was asked for: the file was cut off (an "
+    "HR0385", ErrorKind::kData, "rows outside the JPEG",
+    "The compressed data ends before the last requested row: the file was truncated (an "
     "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
-    "What libjpeg shows there is grey that nobody photographed, so the record is bad, as in "
-    "Pillow; a crop that lies wholly in rows that exist is not. A progressive file that ends early "
-    "lacks details everywhere, so all of its rows count as missing unless every scan reached them. "
-    "Fetch the file again, or let on_error= decide; damaged=\"repair\" delivers what libjpeg makes "
-    "of it."};
+    "libjpeg fills the rest with gray, so the record counts as bad, as in Pillow; a crop entirely "
+    "within existing rows does not. A truncated progressive file lacks detail everywhere, so all "
+    "of its rows count as missing unless every scan reached them. Fetch the file again, or let "
+    "on_error= decide; damaged=\"repair\" delivers libjpeg's result."};
 
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 

@@ -10,41 +10,41 @@
 namespace headrace {
 
 const ErrorCode kJpegHeader{
-    "HR0302", ErrorKind::kData, "unusable JPEG header",
-    "The segments before the first scan (size, tables, components) are missing, cut off or "
-    "contradict each other, so there is nothing to decode with. The file was probably truncated, "
-    "overwritten or never a JPEG. Fetch it again or leave it out (on_error=)."};
+    "HR0302", ErrorKind::kData, "invalid JPEG header",
+    "The segments before the first scan (size, tables, components) are missing, truncated or "
+    "contradictory, so the file cannot be decoded. It was probably truncated, overwritten, or "
+    "never a JPEG. Fetch it again or skip it (on_error=)."};
 const ErrorCode kJpegNoPixels{
-    "HR0304", ErrorKind::kData, "JPEG without pixels",
-    "The header is sound, and libjpeg-turbo gives up before the first pixel: a table or a scan "
-    "that decoding needs is impossible. Milder damage inside the compressed data is repaired as "
-    "libjpeg-turbo does and counted as a warning."};
+    "HR0304", ErrorKind::kData, "JPEG without image data",
+    "The header is valid, but libjpeg-turbo fails before the first pixel: a table or scan "
+    "required for decoding is invalid. Lesser damage in the compressed data is repaired as "
+    "libjpeg-turbo does, and counted as a warning."};
 const ErrorCode kJpegDamaged{
     "HR0305", ErrorKind::kData, "damaged JPEG",
-    "libjpeg-turbo can show this picture, but had to repair it: bytes are missing or wrong. That "
-    "is an error where all of a file must be right: with strict decoding, and for coefficients, "
-    "which are stored for good. Without strict the repaired pixels are used."};
+    "libjpeg-turbo can decode this image, but had to repair it: bytes are missing or wrong. That "
+    "is an error where the whole file must be valid: with strict decoding, and for coefficients, "
+    "which are stored permanently. Without strict the repaired pixels are used."};
 
 namespace {
 
 const ErrorCode kUnsupported{
-    "HR0303", ErrorKind::kUnsupported, "unsupported kind of JPEG",
-    "The file is a JPEG of a kind that is not decoded here: 12 bits per sample, lossless, "
-    "hierarchical, JPEG-LS, two or more than four components, or fractional sampling ratios. "
-    "Convert it (for example with djpeg, ImageMagick or GDAL) or leave it out (on_error=)."};
+    "HR0303", ErrorKind::kUnsupported, "unsupported JPEG",
+    "The JPEG is of an unsupported type: 12 bits per sample, lossless, hierarchical, JPEG-LS, two "
+    "or more than four components, or fractional sampling ratios. Convert it (with djpeg, "
+    "ImageMagick or GDAL) or skip it (on_error=)."};
 
 const ErrorCode kTooManyScans{
-    "HR0306", ErrorKind::kResource, "too many scans",
-    "A progressive JPEG may refine the picture in many scans, and each costs a walk over the whole "
-    "picture: a small file can ask for hours of work. Real files have about ten scans. Those with "
-    "more than 500 are refused, and those whose scans walk more of the picture than their bytes "
-    "can account for."};
+    "HR0306", ErrorKind::kResource, "too many JPEG scans",
+    "A progressive JPEG may refine the image in many scans, and each is a pass over the whole "
+    "image: a small file can demand hours of work. Real files have about ten scans. Files with "
+    "more than 500 scans are rejected, and files whose scans cover more of the image than their "
+    "bytes can account for."};
 
 const ErrorCode kNoMemory{
-    "HR0307", ErrorKind::kResource, "no memory to decode",
-    "The system had not enough memory for this picture, or the file asked for more than its header "
-    "announced. Progressive files hold all coefficients, six bytes a pixel for 4:4:4. Lower "
-    "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
+    "HR0307", ErrorKind::kResource, "JPEG decoding exceeds the memory limit",
+    "The system did not have enough memory for this image, or the file needed more than its "
+    "header announced. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. "
+    "Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
 // Beside what grows with the picture: modules, tables, the pools' slack.
 constexpr size_t kSessionBytes = size_t{256} << 10;

@@ -19,9 +19,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kPackedMemory{
-    "HR0323", ErrorKind::kResource, "no memory for a packed JPEG",
-    "The system had no memory for a few rows, or for all coefficients, of this picture. Lower "
-    "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
+    "HR0323", ErrorKind::kResource, "packed JPEG exceeds the memory limit",
+    "The system did not have enough memory for a few rows, or for all coefficients, of this "
+    "image. Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
 class PackedJpegDecoder final : public ImageDecoder {
  public:

@@ -22,9 +22,9 @@ namespace {
 
 const ErrorCode kDamaged{
     "HR0327", ErrorKind::kData, "damaged dense JPEG",
-    "This picture of a pack is in the dense form, and its lengths do not fit its bytes, or the "
-    "original file cannot be made from it: the pack was damaged or cut off. `headrace scan` lists "
-    "all such records. Pack the files again from their originals."};
+    "This image of a pack is in the dense form, and its lengths do not match its bytes, or the "
+    "original file cannot be restored from it: the pack was damaged or truncated. `headrace scan` "
+    "lists all such records. Pack the files again from their originals."};
 
 using Bytes = std::span<const uint8_t>;
 

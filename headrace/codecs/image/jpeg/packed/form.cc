@@ -9,9 +9,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNewer{
-    "HR0321", ErrorKind::kUnsupported, "newer packed JPEG",
-    "The picture was packed by a newer version of Headrace, in a form that this one does not know. "
-    "Read it with that version, or pack the dataset again."};
+    "HR0321", ErrorKind::kUnsupported, "packed JPEG needs a newer Headrace",
+    "The image was packed by a newer version of Headrace, in a form unknown to this one. Read it "
+    "with that version, or pack the dataset again."};
 
 template <class T>
 T field(std::span<const uint8_t> bytes, size_t at) {
@@ -107,15 +107,14 @@ Result<void> parse_extents(PackedPicture& picture) {
 }  // namespace
 
 const ErrorCode kPackedHeader{
-    "HR0320", ErrorKind::kData, "unusable packed JPEG",
-    "The header of a packed picture contradicts itself or the bytes that follow: they were damaged "
-    "or cut off. A pack keeps a checksum of every record, so `headrace scan` finds what else was."};
+    "HR0320", ErrorKind::kData, "invalid packed JPEG",
+    "The header of a packed image contradicts itself or the bytes after it: they were damaged or "
+    "truncated. A pack keeps a checksum of every record, so `headrace scan` finds other damage."};
 
 const ErrorCode kPackedDamaged{
     "HR0322", ErrorKind::kData, "damaged packed JPEG",
-    "A row of blocks of a packed picture, or what it keeps of its file beside them, is longer or "
-    "shorter than its own tables say: the bytes were damaged. Pack the picture again from its "
-    "file."};
+    "A row of blocks in a packed image, or the stored remainder of its file, is longer or shorter "
+    "than its own tables state: the bytes were damaged. Pack the image again from its file."};
 
 bool is_packed_picture(std::span<const uint8_t> bytes) {
   return bytes.size() >= kPackedSignature.size() &&

@@ -117,9 +117,9 @@ void put_remainder(std::span<const uint8_t> remainder, std::vector<uint8_t>& out
 }  // namespace
 
 const ErrorCode kNotPacked{
-    "HR0324", ErrorKind::kUnsupported, "JPEG not packed",
-    "The picture cannot be packed so that the same file comes back. It is kept as it is, and "
-    "counted under this reason; loading it works as before, only not faster."};
+    "HR0324", ErrorKind::kUnsupported, "JPEG cannot be packed",
+    "The image cannot be packed in a way that restores the identical file. It is stored unchanged "
+    "and counted under this reason; it loads as before, only no faster."};
 
 Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input) {
   std::vector<uint8_t> out = header_of(input), rows;

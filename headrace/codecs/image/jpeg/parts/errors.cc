@@ -7,15 +7,15 @@ namespace headrace {
 namespace {
 
 const ErrorCode kForeignParts{
-    "HR0325", ErrorKind::kData, "parts that make no JPEG",
-    "The original JPEG file cannot be put together: its coefficients and the rest of the file, "
-    "which are stored apart, do not belong together or are damaged. The pictures themselves may "
-    "still decode. Pack the files again from their originals."};
+    "HR0325", ErrorKind::kData, "parts do not form a JPEG",
+    "The original JPEG file cannot be restored: its coefficients and the rest of the file, which "
+    "are stored separately, do not belong together or are damaged. The images may still decode. "
+    "Pack the files again from their originals."};
 
 const ErrorCode kNotTakenApart{
-    "HR0326", ErrorKind::kUnsupported, "JPEG that is not taken apart",
-    "The file is stored as it is: it is damaged, of a rare kind, or written in a way that could "
-    "not be reproduced byte for byte from its coefficients. Nothing is lost, it only decodes no "
+    "HR0326", ErrorKind::kUnsupported, "JPEG cannot be split into parts",
+    "The file is stored unchanged: it is damaged, of a rare type, or encoded in a way that cannot "
+    "be reproduced byte for byte from its coefficients. Nothing is lost; it only decodes no "
     "faster than before."};
 
 }  // namespace
