@@ -193,7 +193,7 @@ void bind_decode(nb::module_& module) {
              nb::arg("strict") = false, nb::arg("lenient") = false, nb::arg("upright") = false,
              nb::sig("def decode_field(encoded: Any, kind: str = 'image', strict: bool = False, "
                      "lenient: bool = False, upright: bool = False) -> Array"),
-             "An encoded picture as a (C, H, W) uint8 array.");
+             "An encoded image as a (C, H, W) uint8 array.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
              nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
              nb::arg("upright"), nb::arg("strict"),
@@ -203,10 +203,10 @@ void bind_decode(nb::module_& module) {
              "See headrace.decode. The array, and the Exif orientation that was left alone.");
   module.def("decode_audio", &decode_audio, nb::arg("encoded"),
              nb::sig("def decode_audio(encoded: Any) -> tuple[Array, int]"),
-             "An encoded sound as a (channels, frames) float32 array, and its sample rate.");
+             "An encoded audio clip as a (channels, frames) float32 array, and its sample rate.");
   module.def("audio_header", &audio_header, nb::arg("encoded"),
              nb::sig("def audio_header(encoded: Any) -> tuple[int, int, int]"),
-             "Frames, channels and sample rate of an encoded sound.");
+             "Frames, channels and sample rate of an encoded audio clip.");
 }
 
 }  // namespace headrace::python

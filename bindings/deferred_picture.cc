@@ -59,7 +59,7 @@ constexpr int kMostSide = 1 << 24;
 
 void check_side(int64_t pixels) {
   if (pixels < 1 || pixels > kMostSide)
-    throw nb::value_error("a side of the picture would have no pixel, or more than 2^24");
+    throw nb::value_error("a side of the image would have no pixel, or more than 2^24");
 }
 
 DeferredPicture resized(const DeferredPicture& self, int width, int height,
@@ -85,7 +85,7 @@ DeferredPicture cropped(const DeferredPicture& self, int x, int y, int width, in
   const Size size = self.recipe.size();
   const Window window{x, y, width, height};
   if (!is_inside(window, size.width, size.height))
-    throw nb::value_error("the window is outside of the picture");
+    throw nb::value_error("the window is outside of the image");
   return with(self, [&](Recipe& recipe) { return recipe.crop(window); });
 }
 
@@ -118,7 +118,7 @@ void bind_deferred_picture(nb::module_& module) {
       "deferred_bytes", [] { return deferred_bytes.load(); },
       "Of the files of all DeferredPictures.");
   nb::class_<P>(module, "DeferredPicture",
-                "An encoded picture and what is to be done to it. Steps return another one.")
+                "An encoded image and what is to be done to it. Steps return another one.")
       .def("__init__", &make, nb::arg("data"), nb::arg("color"),
            "color: \"RGB\", \"L\", \"stored\".")
       .def_prop_ro(
@@ -130,7 +130,7 @@ void bind_deferred_picture(nb::module_& module) {
           "(C, H, W)")
       .def_prop_ro("dtype", [](const P& self) { return name_of(self.recipe.dtype()); })
       .def("in_color", &in_color, nb::arg("color"),
-           "The file's picture in other colours, without what was done to this one.")
+           "The file's image in other colors, without what was done to this one.")
       .def("resize", &resized, nb::arg("width"), nb::arg("height"), nb::arg("filter"),
            "With Pillow's filters.")
       .def("crop", &cropped, nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"))
@@ -174,7 +174,7 @@ void bind_deferred_picture(nb::module_& module) {
           "__reduce__",
           [](const P& self) {  // to another process goes what it shows
             const std::optional<Array> made = pixels_of(self);
-            if (!made) throw nb::value_error("the picture is damaged");
+            if (!made) throw nb::value_error("the image is damaged");
             const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
             return nb::make_tuple(as_array, nb::make_tuple(as_array(nb::cast(*made))));
           },

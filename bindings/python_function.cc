@@ -137,9 +137,8 @@ void PythonStep::call(std::span<PythonCall* const> calls) {
 }
 
 void bind_python_function(nb::module_& module) {
-  nb::enum_<PythonGeometry>(
-      module, "PythonGeometry",
-      "What is known of what a step does to the place of things in a picture.")
+  nb::enum_<PythonGeometry>(module, "PythonGeometry",
+                            "What is known of what a step does to the place of things in an image.")
       .value("unknown", PythonGeometry::kUnknown)
       .value("moves", PythonGeometry::kMoves)
       .value("alone", PythonGeometry::kAlone);

@@ -92,7 +92,7 @@ Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::han
   const Schema& schema = self.source->schema();
   const auto found = std::ranges::find(schema, field, &Field::name);
   if (found == schema.end() || found->kind != FieldKind::kAudio || !found->encoded) {
-    throw nb::value_error(("\"" + field + "\" is not a field of encoded sounds").c_str());
+    throw nb::value_error(("\"" + field + "\" is not a field of encoded audio clips").c_str());
   }
   const Progress report = progress_from(progress);
   SoundForms forms;
@@ -155,17 +155,17 @@ void bind_source(nb::module_& module) {
             return media ? media->name : std::string_view();
           },
           "What its encoded values are files of, a name of media(); empty where it has none.")
-      .def_ro("encoded", &Field::encoded, "Stored as an encoded picture or sound.")
+      .def_ro("encoded", &Field::encoded, "Stored as an encoded image or audio.")
       .def_prop_ro(
           "is_picture", [](const Field& self) { return is_picture(self.kind); },
-          "Whether its values are pictures: an image, a mask.")
+          "Whether its values are images: an image, a mask.")
       .def_prop_ro(
           "is_spatial", [](const Field& self) { return is_spatial(self.kind); },
-          "Whether its values lie in the coordinates of the record's pictures, or are these.")
+          "Whether its values lie in the coordinates of the record's images, or are these.")
       .def_prop_ro(
           "box_format", [](const Field& self) { return name_of(self.box_format); },
           "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or such with \"_normalized\", in "
-          "shares of the picture; \"\" where nobody has said it.")
+          "shares of the image; \"\" where nobody has said it.")
       .def_ro("sample_rate", &Field::sample_rate,
               "Of audio, frames a second; 0: unknown, or records differ.")
       .def_ro("row_group", &Field::row_group,
@@ -224,11 +224,11 @@ void bind_source(nb::module_& module) {
           "sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
           nb::sig("def sound_forms(self, field: str, progress: "
                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
-          "Frames, sample rate and channels of every record's sound, by its header; of a bad one -1 "
+          "Frames, sample rate and channels of every record's audio, by its header; of a bad one -1 "
           "frames.")
       .def("read", &read_record, nb::arg("index"), nb::arg("only") = "",
            nb::sig("def read(self, index: int, only: str = '') -> dict[str, typing.Any]"),
-           "One record, or one field of it, pictures as they are stored.");
+           "One record, or one field of it, images as they are stored.");
   module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
              nb::sig("def open(path: str, arguments: dict[str, typing.Any], progress: "
                      "collections.abc.Callable[[int, int], object] | None) -> Source"));
@@ -255,9 +255,9 @@ void bind_source(nb::module_& module) {
       "The files that a pattern means: braces, wildcards.");
   module.def(
       "media_error", &media_error, nb::arg("encoded"), nb::arg("kind"),
-      "Why the header of an encoded picture, sound or video is invalid; empty where it is valid.");
+      "Why the header of an encoded image, audio or video is invalid; empty where it is valid.");
   module.def("media_suffix", &media_suffix, nb::arg("first_bytes"), nb::arg("kind"),
-             "Of a picture, sound or video that a codec of this build reads, \"png\"; else empty.");
+             "Of an image, audio or video that a codec of this build reads, \"png\"; else empty.");
   module.def(
       "picture_kinds",
       [] {
@@ -267,7 +267,7 @@ void bind_source(nb::module_& module) {
         }
         return names;
       },
-      "The kinds of fields whose values are pictures.");
+      "The kinds of fields whose values are images.");
 }
 
 }  // namespace headrace::python

@@ -24,4 +24,4 @@ for batch in loader:
     names = [Path(key).name for key, real in zip(batch.key, batch.valid, strict=True) if real]
     print(", ".join(names))
 assert counted == len(loader.source)
-print(f"{counted} pictures, each once; mean value {brightness / counted:+.3f}")
+print(f"{counted} images, each once; mean value {brightness / counted:+.3f}")

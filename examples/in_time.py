@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small network to tell whether what is heard belongs to what is seen: clips of videos with
-their own sound, in one window of time.
+their own audio, in one window of time.
 
     python examples/in_time.py        # on videos that it makes itself (needs PyAV: av)
-    python examples/in_time.py clips/ # a folder of videos with sound, one folder a class
+    python examples/in_time.py clips/ # a folder of videos with audio, one folder a class
 
-A disc flashes and something beeps, at one time (`together`) or not (`apart`). Neither pictures nor
-sound alone say which: the network is right more often than by chance only if both come from the
+A disc flashes and something beeps, at one time (`together`) or not (`apart`). Neither images nor
+audio alone say which: the network is right more often than by chance only if both come from the
 same seconds of the file.
 """
 
@@ -135,7 +135,7 @@ def train(training: Path, testing: Path, epochs: int, seed: int = 0) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train a small network on pictures and sound.")
+    parser = argparse.ArgumentParser(description="Train a small network on images and audio.")
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--epochs", type=int, default=14)
     arguments = parser.parse_args()

@@ -25,7 +25,7 @@ WAYS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 
 def make_videos(root: Path, each: int = 24) -> None:
-    """Squares and discs of any colour that cross a noisy ground, in H.264 with B-frames."""
+    """Squares and discs of any color that cross a noisy ground, in H.264 with B-frames."""
     import av
 
     random = np.random.default_rng(1)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train one network on a face and a voice: a picture and a sound of the same name are one record.
+"""Train one network on faces and voices: an image and an audio clip of one name are a record.
 
     python examples/sound_and_picture.py                # on clips that it makes itself
     python examples/sound_and_picture.py faces/ speech/ # two folders of the same classes and names
 
 Laid out as RAVDESS is after sorting: faces/happy/03-01-03.jpg belongs to speech/happy/03-01-03.wav.
-What it makes has four classes, of which a picture tells two apart and a sound two, so a network
+What it makes has four classes. The image tells two apart, and the audio clip two, so a network
 that only sees or only hears is right half of the time at best.
 """
 
@@ -55,7 +55,7 @@ def make_clips(faces: Path, speech: Path, each: int, seed: int) -> None:
 
 
 def steps(augment: bool) -> dict[str, list[Any]]:
-    """A list for each field of the record: pictures of SIDE x SIDE, log-mel of the sound."""
+    """A list for each field of the record: images of SIDE x SIDE, log-mel of the audio."""
     picture: list[Any] = [T.Resize((SIDE, SIDE))]
     clip: Any = T.CenterClip
     masks: list[Any] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small network on spoken commands: log-mel features of clips, by the loader's threads.
 
-    python examples/speech_commands.py                  # on sounds that it makes itself
+    python examples/speech_commands.py                  # on audio clips that it makes itself
     python examples/speech_commands.py speech_commands/ # a folder of .wav files, one folder a word
 
 With the real set (google's speech_commands, 16 kHz, a second each) nothing changes but --epochs.
@@ -57,7 +57,7 @@ def features(training: bool) -> list[Any]:
 
 
 def train(folder: Path, epochs: int) -> float:
-    """The share of held-out sounds that are recognized in the end."""
+    """The share of held-out audio clips that are recognized in the end."""
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures and a training loop: `python examples/train.py [FOLDER]`.
+"""A folder of images and a training loop: `python examples/train.py [FOLDER]`.
 
-FOLDER has one folder for each class. Without one, the pictures beside this file are the classes.
+FOLDER has one folder for each class. Without one, the images beside this file are the classes.
 """
 
 import sys

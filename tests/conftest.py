@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures made with Pillow, and what the tests know about them without Headrace."""
+"""Images made with Pillow, and what the tests know about them without Headrace."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class ScanWriter:
 
 
 class Remainder:
-    """A picture and the remainder -> the file."""
+    """An image and the remainder -> the file."""
 
     def __init__(self, picture: Picture, remainder: bytes) -> None:
         self.picture, self.rest = picture, remainder

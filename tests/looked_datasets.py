@@ -216,7 +216,7 @@ class OfArrays(Base):
 
 
 class OfOpenCv(Base):
-    """In its colours: red and blue exchanged by a function, by a slice, or not at all."""
+    """In its colors: red and blue exchanged by a function, by a slice, or not at all."""
 
     def __init__(self, how: str, aug: Any) -> None:
         super().__init__()
@@ -327,7 +327,7 @@ class TargetTransform(Base):
 
 
 class Several(Base):
-    """An image, a grey one of another file, and a pair of numbers."""
+    """An image, a gray one of another file, and a pair of numbers."""
 
     def __getitem__(self, i: int) -> Any:
         other = Image.open(self.paths[(i + 1) % len(self.paths)]).convert("L")

@@ -12,7 +12,7 @@ import headrace as hr
 
 
 class Invert:
-    """A transform of the user's own, on pictures of Pillow."""
+    """A transform of the user's own, on images of Pillow."""
 
     def __call__(self, image: Any) -> Any:
         from PIL import ImageOps

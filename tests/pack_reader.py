@@ -2,7 +2,7 @@
 """A reader of packs in plain Python, written from docs/spec/pack-format.md alone.
 
 It is slow, checks everything, and shares no code with Headrace: that it reads every pack which the
-tests make proves that the specification suffices. Packed pictures are given as they are stored.
+tests make proves that the specification suffices. Packed images are given as they are stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of packed JPEG pictures in plain Python, written from docs/spec/packed-jpeg.md alone.
+"""A reader of packed JPEG images in plain Python, written from docs/packed-jpeg.md alone.
 
 It is slow, checks much, and shares no code with Headrace: that it gives the coefficients of every
-picture which the tests pack proves that the specification suffices.
+image which the tests pack proves that the specification suffices.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Component:
 
 
 class PackedJpegReader:
-    """A picture's header; planes() reads the rest."""
+    """An image's header; planes() reads the rest."""
 
     def __init__(self, data: bytes) -> None:
         assert data[:8] == SIGNATURE

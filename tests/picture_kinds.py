@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the kinds that codecs read, as Pillow writes them, and what Pillow makes of them."""
+"""Images of the kinds that codecs read, as Pillow writes them, and what Pillow makes of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def waves(mode: str, width: int, height: int, seed: int = 1) -> Image.Image:
 
 
 def wide(width: int, height: int, seed: int = 1) -> Image.Image:
-    """Grey of 16 bits, with values on both sides of 255."""
+    """Gray of 16 bits, with values on both sides of 255."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 65536, (height, width)) >> rng.integers(0, 12, (height, width))
     return Image.fromarray(values.astype(np.uint16))

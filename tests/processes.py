@@ -55,7 +55,7 @@ def run_on_terminal(
     with_errors: bool = True,
     **environment: str,
 ) -> tuple[int, str]:
-    """The exit code of ``headrace ARGUMENTS`` and what a person would see, colours and all."""
+    """The exit code of ``headrace ARGUMENTS`` and what a person would see, colors and all."""
     leader, follower = pty.openpty()
     size = {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "24"}
     process = subprocess.Popen(

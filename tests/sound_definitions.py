@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operators on sounds compute, by their definitions in float64, and how close is close."""
+"""What the audio operators compute, by their definitions in float64, and how close is close."""
 
 from __future__ import annotations
 

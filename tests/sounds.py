@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds that tests make, and WAV files written byte by byte, by the format's own definition."""
+"""Audio that tests make, and WAV files written byte by byte, by the format's own definition."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DTYPES = ["u1", "i1", "<i2", ">i4", "<i8", "<u2", ">u4", "<u8", "<f2", ">f4", "<
 
 
 def same(source: hr.Source, field: str, expected: np.ndarray[Any, Any]) -> None:
-    """All records of a field; pictures with their channels first."""
+    """All records of a field; images with their channels first."""
     assert len(source) == len(expected)
     for i, wanted in enumerate(expected):
         got = source[i][field]

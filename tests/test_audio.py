@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds go from every source into a batch, as (channels, frames) of float32."""
+"""Audio clips go from every source into a batch, as (channels, frames) of float32."""
 
 from __future__ import annotations
 

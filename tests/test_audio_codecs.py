@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds are decoded as libsndfile decodes them, whole and in windows; damage is an error."""
+"""Audio clips are decoded as libsndfile decodes them, whole and in windows; damage is an error."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: flo
         there = whole[:, begin : begin + part.shape[1]]
         if np.abs(there - part).max() <= bound:
             return int(begin)
-    raise AssertionError("the clip is not a slice of the sound")
+    raise AssertionError("the clip is not a slice of the audio")
 
 
 def test_a_header_that_promises_too_much_costs_nothing() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip of a long sound reads what it needs of its file, and gives what the whole file gives."""
+"""A clip of a long audio reads what it needs of its file, and gives what the whole file gives."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wav_with_hole(path: Path, data: bytes) -> None:
 
 
 def with_tag(path: Path, data: bytes) -> None:
-    """A tag of nothing in front of the sound."""
+    """A tag of nothing in front of the audio."""
     size = bytes(TAG >> shift & 0x7F for shift in (21, 14, 7, 0))
     put(path, b"ID3\x04\x00\x00" + size, TAG, data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AVI files have the frames of a sequential decode, also where packets hold two pictures."""
+"""AVI files have the frames of a sequential decode, also where packets hold two images."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def with_packets(data: bytes, chunks: Chunks) -> bytes:
 
 
 def packed(chunks: Chunks) -> Chunks:
-    """As DivX and Xvid write them: a picture between two others comes with the later of these, and
-    a picture of nothing in the place that it would have had."""
+    """As DivX and Xvid write them: an image between two others comes with the later of these, and
+    an image of nothing in the place that it would have had."""
     picture = b"\0\0\1\xb6"
     kinds = [packet[packet.index(picture) + 4] >> 6 for _, packet in chunks]
     nothing = picture + b"\x51\xcf"  # P, not coded; its clock has at most a few bits
@@ -89,7 +89,7 @@ def all_frames(path: Path, count: int) -> tuple[videos.Frames, videos.Frames]:
 
 CODINGS: dict[str, dict[str, Any]] = {
     "in order": {"bf": 0},
-    "with pictures between": {"bf": 2, "g": 9},
+    "with images between": {"bf": 2, "g": 9},
     "short groups": {"bf": 3, "g": 5},
     "motion of a quarter": {"bf": 1, "flags": "+qpel+mv4"},
     "MJPEG": {"codec": "mjpeg"},

@@ -224,7 +224,7 @@ def says(error: hr.Error, code: str, what: str, name: str, hint: str) -> None:
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         hr.open(tmp_path)
-    assert caught.value.code == "HR0404" and f"no picture in {tmp_path}" in str(caught.value)
+    assert caught.value.code == "HR0404" and f"no image in {tmp_path}" in str(caught.value)
     assert "the folder is empty" in caught.value.hint
 
 

@@ -30,7 +30,7 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six of the demo's pictures, flat; one of them is 4:2:0 and so a set of its own too."""
+    """Six of the demo's images, flat; one of them is 4:2:0 and so a set of its own too."""
     made = tmp_path_factory.mktemp("pictures")
     for path in sorted((ROOT / "examples" / "pictures").glob("*.jpg"))[:6]:
         shutil.copy(path, made)

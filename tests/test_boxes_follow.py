@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes, keypoints and masks of instances follow their picture, number for number as torchvision v2
+"""Boxes, keypoints and masks of instances follow their image, number for number as torchvision v2
 moves them, however the pipeline is written and wherever the records come from."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def library() -> Any:
 
 
 def coordinates() -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A picture whose pixels say where they were, and that they are no border."""
+    """An image whose pixels say where they were, and that they are no border."""
     rows, columns = np.indices((HEIGHT, WIDTH), np.uint8)
     return np.stack([columns, rows, np.full_like(rows, 255)])
 
@@ -49,7 +49,7 @@ def random_boxes(rng: np.random.Generator, form: str, dtype: str) -> np.ndarray[
 
 
 def random_pipeline(choose: random.Random) -> list[Any]:
-    """Pictures only become smaller by resizing, so that each step's draw shows in the pixels."""
+    """Images only become smaller by resizing, so that each step's draw shows in the pixels."""
     steps: list[Any] = []
     for _ in range(choose.randint(1, 5)):
         step = choose.choice(
@@ -81,7 +81,7 @@ def window_of(before: Any, after: Any) -> tuple[int, int] | None:
 
 
 def resized(rows: Any, height: int, width: int) -> Any:
-    """Masks as Pillow resizes pictures with "nearest", whose ties are not torch's."""
+    """Masks as Pillow resizes images with "nearest", whose ties are not torch's."""
     functional, tv_tensors, torch = library()
     if not isinstance(rows, tv_tensors.Mask):
         return functional.resize(rows, [height, width])
@@ -91,7 +91,7 @@ def resized(rows: Any, height: int, width: int) -> Any:
 
 
 def moved_by_torchvision(step: Any, before: Any, after: Any, rows: Any) -> Any:
-    """The rows (tv_tensors) after the step, whose draw is read off the pictures."""
+    """The rows (tv_tensors) after the step, whose draw is read off the images."""
     functional, *_ = library()
     if step.name == "RandomApply":
         (inner,) = step.arguments["transforms"]
@@ -194,7 +194,7 @@ def assert_same(source: Any, steps: list[Any], seed: int) -> None:
 
 @pytest.fixture
 def coco(tmp_path: Path) -> Path:
-    """Four pictures of differing sizes, with none to three white rectangles each."""
+    """Four images of differing sizes, with none to three white rectangles each."""
     rng = np.random.default_rng(3)
     images, annotations = [], []
     for number in range(4):
@@ -295,7 +295,7 @@ def test_boxes_whose_format_nobody_said_are_not_left_behind(coco: Path) -> None:
         hr.open(data, kinds={"boxes": "boxes:xyz"})
     with pytest.raises(hr.ConfigError, match=r"HR0181"):
         hr.open([{"image": coordinates(), "ids": np.zeros(3)}], kinds={"ids": "boxes:xywh"})
-    with pytest.raises(hr.ConfigError, match=r"HR0113.*no picture here that boxes"):
+    with pytest.raises(hr.ConfigError, match=r"HR0113.*no image here that boxes"):
         hr.Loader(str(coco), {"boxes": [T.RandomHorizontalFlip()]}, **LIST)
 
 

@@ -23,7 +23,7 @@ RECORD_BYTES = 100 * 100 * 3
 
 @pytest.fixture
 def files(tmp_path: Path) -> hr.Source:
-    """200 pictures of noise, which no compression makes smaller."""
+    """200 images of noise, which no compression makes smaller."""
     rng = np.random.default_rng(1)
     for i in range(200):
         pixels = rng.integers(0, 256, (3, 100, 100), np.uint8)

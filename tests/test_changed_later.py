@@ -63,7 +63,7 @@ def resized() -> Any:
 
 
 class Usual(Dataset):  # type: ignore[type-arg]
-    """Opens a picture, transforms it and adds a label."""
+    """Opens an image, transforms it and adds a label."""
 
     scale = 1
 
@@ -149,7 +149,7 @@ def test_a_change_of_a_class_or_the_environment_is_named(monkeypatch: Any) -> No
 
 
 class Beside(Usual):
-    """Reads what lies beside each picture, and the environment."""
+    """Reads what lies beside each image, and the environment."""
 
     def __getitem__(self, i: int) -> Any:
         image = self.transform(Image.open(self.paths[i]).convert("RGB"))

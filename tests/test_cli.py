@@ -57,7 +57,7 @@ def run_json(*arguments: object) -> Any:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two classes of four pictures each."""
+    """Two classes of four images each."""
     for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
         target = tmp_path / "data" / ("ab"[number % 2])
         target.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damaged(folder: Path) -> Path:
-    """The same, and one more that is no picture at all."""
+    """The same, and one more that is no image at all."""
     (folder / "b" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 this is not a picture")
     return folder
 
@@ -99,7 +99,7 @@ def test_bench_has_every_preset_and_dtype(folder: Path, preset: str, dtype: str)
 def test_bench_counts_what_the_records_are(tmp_path: Path) -> None:
     (tmp_path / "0.wav").write_bytes(wav_of(waves(800)))
     done = run_command("bench", tmp_path, "--preset", "decode", "--epochs", 1)
-    assert "sounds/s" in done.stdout and "per 1,000 sounds" in done.stdout, done.stderr
+    assert "sounds/s" in done.stdout and "per 1,000 audio clips" in done.stdout, done.stderr
 
 
 def test_bench_repeat_and_limit_choose_the_records(folder: Path) -> None:
@@ -254,7 +254,7 @@ def test_formats_names_who_decodes_videos_and_what() -> None:
     assert {"mp4", "mkv", "gif"} <= {record["name"] for record in listed["videos"]}
     text = run_command("formats").stdout
     assert "headrace-av" in text and "h264, hevc" in text
-    pictures = text[text.index("Pictures in them") : text.index("Sounds in them")]
+    pictures = text[text.index("Images in them") : text.index("Audio clips in them")]
     assert "\ngif " in pictures and "\nwebp " in pictures, "which are videos, too"
     assert "headrace-av" in run_command("formats", "mp4").stdout
     assert "libavcodec" in run_command("formats", "headrace-av").stdout

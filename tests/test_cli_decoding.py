@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what a Loader can be told of pictures, commands that decode them can be told, too."""
+"""Promise: what a Loader can be told of images, commands that decode them can be told, too."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run_json(*arguments: object) -> Any:
 
 @pytest.fixture
 def grey16(tmp_path: Path) -> Path:
-    """Four grey pictures of 16 bits, all values above 255."""
+    """Four grayscale images of 16 bits, all values above 255."""
     folder = tmp_path / "grey/a"
     folder.mkdir(parents=True)
     for number in range(4):

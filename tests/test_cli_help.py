@@ -70,7 +70,7 @@ def test_the_help_of_a_command_fits_80_columns_and_has_examples(command: str) ->
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the examples talk of: train/, a pack of it, a picture, a training script, a step."""
+    """What the examples talk of: train/, a pack of it, an image, a training script, a step."""
     root = tmp_path_factory.mktemp("help")
     for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
         target = root / "train" / ("cat", "dog")[number % 2]

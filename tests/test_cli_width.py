@@ -29,7 +29,7 @@ def seen(folder: Path, *arguments: str, errors: bool = False) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pictures, one of them damaged, in classes with long names; packed, too."""
+    """Images, one of them damaged, in classes with long names; packed, too."""
     import headrace
 
     root = tmp_path_factory.mktemp("wide")

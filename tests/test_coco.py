@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 53, 41
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Writes annotations of two pictures, ids 9 and 4."""
+    """Writes annotations of two images, ids 9 and 4."""
 
     def write(annotations: list[dict[str, Any]], **more: Any) -> Path:
         images = []

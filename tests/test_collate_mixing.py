@@ -32,7 +32,7 @@ TENSORS = v2.Compose([AS_BYTES, v2.ToDtype(torch.float32, scale=True)])
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record i of the folder is picture ORDER[i]: classes come one after the other."""
+    """Record i of the folder is image ORDER[i]: classes come one after the other."""
     root = tmp_path_factory.mktemp("pictures")
     for i, picture in enumerate(BYTES):
         path = root / str(int(LABELS[i])) / f"{i:02d}.png"
@@ -124,7 +124,7 @@ def test_a_name_of_the_module_is_seen_too(folder: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_a_batch_is_torchvisions_for_the_same_share(folder: Path, dtype: str) -> None:
-    """Each batch of torch's is a group: one share, partners are neighbours in it."""
+    """Each batch of torch's is a group: one share, partners are neighbors in it."""
     floats = dtype == "float32"
     pictures = IMAGES if floats else BYTES
     mix = v2.MixUp(num_classes=CLASSES) if floats else v2.CutMix(num_classes=CLASSES)

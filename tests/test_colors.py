@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours equal the library that an operator names: for every colour that there is, every dtype of
-pictures and every level of the CPU's instructions."""
+"""Colors equal the library that an operator names: for every color that there is, every dtype of
+images and every level of the CPU's instructions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason=
 
 
 def all_colors() -> Array:
-    """Every colour once: 16 pictures of (3, 1024, 1024)."""
+    """Every color once: 16 images of (3, 1024, 1024)."""
     numbers = np.arange(1 << 24, dtype=np.uint32).reshape(16, 1024, 1024)
     return np.stack([numbers >> 16, numbers >> 8, numbers], axis=1).astype(np.uint8)
 
@@ -83,7 +83,7 @@ def test_masks_keep_their_labels_beside_a_gray_image(tmp_path: Path) -> None:
 
 
 def through_each(images: Array, tmp_path: Path, *steps: Any) -> Array:
-    """Each picture is measured alone, whatever batch it is in."""
+    """Each image is measured alone, whatever batch it is in."""
     return np.concatenate(
         [through(images[i : i + 1], tmp_path, *steps) for i in range(len(images))]
     )
@@ -331,7 +331,7 @@ def test_what_is_drawn_is_spread_as_torchvision_spreads_it(tmp_path: Path) -> No
 
 
 def test_the_order_of_a_jitter_is_drawn(tmp_path: Path) -> None:
-    """Brightness cuts off at 255, so grey after it is another grey than before it."""
+    """Brightness cuts off at 255, so gray after it is another gray than before it."""
     step = T.ColorJitter(brightness=(2.5, 2.5), saturation=(0.0, 0.0))
     grays = drawn(tmp_path, step)
     values, counts = np.unique(grays, axis=0, return_counts=True)

@@ -212,7 +212,7 @@ def test_commands_take_it(container: Path) -> None:
 
 
 def damaged(container: Path, tmp_path: Path, source: hr.Source) -> Path:
-    """A copy in which the begin of one picture is overwritten."""
+    """A copy in which the begin of one image is overwritten."""
     import shutil
 
     picture = hr.open(source).engine.read(12)["image"]
@@ -224,12 +224,12 @@ def damaged(container: Path, tmp_path: Path, source: hr.Source) -> Path:
         if at >= 0:
             path.write_bytes(data[:at] + bytes(100) + data[at + 100 :])
             return out
-    pytest.skip("the picture's bytes do not stand in the container as they are")
+    pytest.skip("the image's bytes do not stand in the container as they are")
 
 
 def test_a_bad_record_does_not_end_a_run(container: Path, folder: Path, tmp_path: Path) -> None:
     if container.suffix in (".csv", ".jsonl", ".hrpack"):
-        pytest.skip("pictures are files of their own, or in another form")
+        pytest.skip("images are files of their own, or in another form")
     bad = damaged(container, tmp_path, hr.open(folder))
     run = loader(bad, on_error="skip", shuffle=False)
     labels = [label for batch in run for label in batch.label.tolist()]

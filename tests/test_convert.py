@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``convert`` keeps every record, in order, pictures byte for byte, also after a kill."""
+"""Promise: ``convert`` keeps every record, in order, images byte for byte, also after a kill."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import headrace as hr
 
 @pytest.fixture
 def data(pictures: Path, tmp_path: Path) -> Path:
-    """A project: pictures, and a script beside them."""
+    """A project: images, and a script beside them."""
     root = tmp_path / "project"
     shutil.copytree(pictures, root / "photos")
     (root / "train.py").write_text("mine")

@@ -19,7 +19,7 @@ FIELDS = ("image", "seg", "boxes", "masks", "labels")
 
 
 def made_records(rng: Any, most: int = 4) -> list[dict[str, Any]]:
-    """Pictures of several sizes; labels say which instance of which record it is."""
+    """Images of several sizes; labels say which instance of which record it is."""
     records = []
     for number in range(RECORDS):
         height, width = [(24, 31), (40, 17), (24, 31), (1, 5)][number % 4]

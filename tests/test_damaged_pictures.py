@@ -95,7 +95,7 @@ def test_repair_delivers_what_libjpeg_makes_of_it_and_says_so_once(tmp_path: Pat
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             images = [batch.image[0] for batch in loader]
-        assert [str(w.message).split(" had")[0] for w in told] == [f"1 picture of epoch {epoch}"]
+        assert [str(w.message).split(" had")[0] for w in told] == [f"1 image of epoch {epoch}"]
     assert loader.stats()["repaired"] == 2
     from PIL import ImageFile
 
@@ -298,7 +298,7 @@ def test_convert_ended_well_though_a_record_was_no_picture(tmp_path: Path, to: s
     assert report["unusable_count"] == 1
     assert report["unusable"][0]["record"] == 1
     said = run("convert", str(pictures), "-o", str(tmp_path / "out2"), "--to", to)
-    assert said.returncode == 3 and "1 are no pictures" in said.stdout
+    assert said.returncode == 3 and "1 are no images" in said.stdout
 
 
 # Scans, levels, orientation.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures that steps look at are decoded with their neighbours': nothing may depend on which."""
+"""Images that steps look at are decoded with their neighbors': nothing may depend on which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = {
     "seldom": [T.RandomApply([T.RandomEqualize(0.5)], p=0.5), T.Resize((64, 64))],
     "resizes twice": [T.Resize((90, 80)), T.RandomCrop(70), T.Resize((64, 64))],
     "measures twice": [T.AdjustContrast(0.5), T.Resize((64, 64)), T.RandomAutocontrast(0.5)],
-    "two pictures": [
+    "two images": [
         T.Fork("image", a=[T.RandomCrop(100)], b=[T.RandomCrop(90)]),
         T.AdjustContrast(1.5),
         T.Resize((64, 64)),

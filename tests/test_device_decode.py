@@ -41,7 +41,7 @@ def scene(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """72 files: all of Pillow's samplings, grey, CMYK, progressive, restart markers, Exif
+    """72 files: all of Pillow's samplings, gray, CMYK, progressive, restart markers, Exif
     orientations, tiny ones, PNGs between them."""
     root = tmp_path_factory.mktemp("photos")
     rng = np.random.default_rng(3)
@@ -129,7 +129,7 @@ def test_batches_equal_those_that_the_cpu_decodes(
 
 OF_THE_FILES = {"device", "another format", "no row index"}
 # Of files that no device decodes: a step that looks at all pixels makes them.
-AFTER_A_PASS = {"pixels made before", "colours before the end"}
+AFTER_A_PASS = {"pixels made before", "colors before the end"}
 
 
 @pytest.mark.parametrize(
@@ -522,7 +522,7 @@ def test_what_stands_in_the_way_is_named(photos: Path, options: Any, why: str) -
     with pytest.raises(hr.ConfigError, match=rf"(?s)HR0717.*{why}"):
         iter(loader(photos, train(), **options).dlpack(_core.open_device("cpu")))
     tensors = [(np.zeros((3, 64, 64), np.uint8), 0)] * 9
-    with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*no encoded pictures"):
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*no encoded images"):
         iter(loader(tensors, train()).dlpack(_core.open_device("cpu")))
 
 

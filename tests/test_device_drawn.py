@@ -30,7 +30,7 @@ FILTERS = [
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """30 files of three classes: grey ones and PNGs among them, some damaged after the index."""
+    """30 files of three classes: gray ones and PNGs among them, some damaged after the index."""
     rng = np.random.default_rng(7)
     for number in range(30):
         folder = tmp_path / "abc"[number % 3]

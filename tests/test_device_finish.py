@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last of the work on pictures on the device: bytes cross, and the batches are the host's."""
+"""The last of the work on images on the device: bytes cross, and the batches are the host's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_bytes_can_be_finished_there_too_for_whoever_asks(channels: int) -> None
         [T.RandomApply([T.ColorJitter(brightness=0.5)], p=0.3)],
         [T.RandomApply([T.Normalize([0.1], [0.7])], p=0.5)],
     ],
-    ids=["noise", "two rectangles", "nothing", "flips", "colours of floats", "several maps"],
+    ids=["noise", "two rectangles", "nothing", "flips", "colors of floats", "several maps"],
 )
 def test_what_a_device_cannot_finish_crosses_as_it_is_delivered(more: list[Any]) -> None:
     expected = epoch(loader(train("float32", *more)).dlpack())

@@ -31,7 +31,7 @@ def negative(image: Any) -> Any:
 
 
 def toned(name: str) -> list[Any]:
-    """Tables as the last colours of a recipe, some of which a thread measures."""
+    """Tables as the last colors of a recipe, some of which a thread measures."""
     return {
         "brightness": [T.AdjustBrightness(1.3)],
         "gamma": [T.AdjustGamma(0.7)],
@@ -42,7 +42,7 @@ def toned(name: str) -> list[Any]:
         "contrast": [T.AdjustContrast(0.6)],
         "jitter": [T.ColorJitter(brightness=0.4, contrast=0.4)],
         "several": [T.RandomPosterize(4), T.RandomInvert(), T.RandomSolarize(100)],
-        "after colours": [T.RandomGrayscale(0.5), T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
+        "after colors": [T.RandomGrayscale(0.5), T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
         "a policy": [T.RandAugment()],
         "none": [],
     }[name]
@@ -51,7 +51,7 @@ def toned(name: str) -> list[Any]:
 TONES = ["brightness", "gamma", "posterize", "solarize", "invert", "equalize", "contrast", "jitter"]
 
 
-@pytest.mark.parametrize("tone", [*TONES, "several", "after colours", "a policy"])
+@pytest.mark.parametrize("tone", [*TONES, "several", "after colors", "a policy"])
 def test_tables_at_the_end_of_a_recipe_cross_in_place_of_pixels_made_by_them(tone: str) -> None:
     steps = [
         T.RandomResizedCrop(SIZE),

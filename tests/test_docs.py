@@ -79,7 +79,7 @@ RUN = [
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder train/ that examples open: eight pictures in two classes."""
+    """The folder train/ that examples open: eight images in two classes."""
     root = tmp_path_factory.mktemp("docs") / "train"
     for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
         folder = root / ("cat", "dog")[number % 2]
@@ -90,7 +90,7 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder speech/ that examples open: a second of sound in each of 128 files."""
+    """The folder speech/ that examples open: a second of audio in each of 128 files."""
     root = tmp_path_factory.mktemp("docs") / "speech"
     for number in range(128):
         folder = root / ("no", "yes")[number % 2]

@@ -203,7 +203,7 @@ def test_an_index_is_refused_where_no_picture_could_have_one(tmp_path: Path) -> 
         image.new("RGB", (64, 48), (number, 0, 0)).save(tmp_path / f"{number}.png")
     with loader_of(source=tmp_path) as loader:
         change = change_named(loader, "index")
-        with pytest.raises(hr.ConfigError, match="no picture") as caught:
+        with pytest.raises(hr.ConfigError, match="no image") as caught:
             change.apply(changes.maker(loader), loader.source, str(tmp_path), None)
     assert caught.value.code == "HR0925"
 

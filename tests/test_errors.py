@@ -22,7 +22,7 @@ SMALL = [T.Resize((8, 8))]
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """20 pictures of which number 7 is not a picture and number 13 ends in its header."""
+    """20 images of which number 7 is not an image and number 13 ends in its header."""
     folder = tmp_path / "data" / "only"
     folder.mkdir(parents=True)
     for number in range(20):

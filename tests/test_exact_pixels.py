@@ -47,7 +47,7 @@ def simd(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def delivered(pixels: Array, transforms: list[Any], **options: Any) -> Array:
-    """The only picture of the only batch."""
+    """The only image of the only batch."""
     loader = hr.Loader(hr.records(image=[pixels]), transforms, batch_size=1, threads=1, **options)
     (batch,) = loader.numpy()
     return np.array(batch["image"][0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures stand upright as ImageOps.exif_transpose turns them, wherever the file says how; and one
+"""Images stand upright as ImageOps.exif_transpose turns them, wherever the file says how; and one
 that lies on its side is never delivered so without a word."""
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def test_a_warning_that_is_an_error_costs_no_batch(tmp_path: Path) -> None:
 
 
 def annotated(folder: Path, width: int, height: int, box: bool = True) -> Path:
-    """COCO's annotations of a picture that is stored 24 wide and 15 high, on its side."""
+    """COCO's annotations of an image that is stored 24 wide and 15 high, on its side."""
     rows = [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [1, 2, 6, 10]}]
     images = [{"id": 7, "file_name": on_its_side(folder).name, "width": width, "height": height}]
     path = folder / "instances.json"

@@ -16,7 +16,7 @@ from headrace import transforms as T
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """Pictures, and masks of the same names."""
+    """Images, and masks of the same names."""
     for name, mode in (("images", "RGB"), ("masks", "L")):
         (tmp_path / name).mkdir()
         for i in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of pictures of float32 are torchvision's on tensors of floats."""
+"""Colors of images of float32 are torchvision's on tensors of floats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(5)
 
 
 def pictures(count: int = 3) -> list[Array]:
-    """Of one and three channels and many widths, with greys and equal channels among them."""
+    """Of one and three channels and many widths, with grays and equal channels among them."""
     out = []
     for height, width in ((1, 1), (1, 9), (7, 3), (16, 16), (31, 33), (40, 131), (224, 224)):
         for channels in (1, 3):
@@ -115,7 +115,7 @@ def test_values_beyond_white_and_none_at_all_are_as_in_torch(name: str) -> None:
 
 
 def of_floats(picture: Array, step: Any) -> Array:
-    """The engine's pictures are bytes at first: a function makes them floats."""
+    """The engine's images are bytes at first: a function makes them floats."""
 
     def values(image: Array) -> Array:
         return picture
@@ -133,7 +133,7 @@ def test_a_channel_with_a_nan_becomes_nan_by_autocontrast() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_color_jitter_of_floats_is_near_that_of_bytes(seed: int) -> None:
-    """The same draws: factors and order. Bytes are cut off between the steps, floats are not."""
+    """The same draws: factors and order. Bytes are truncated between the steps, floats are not."""
     data = hr.records(image=np.stack([p for p in PICTURES if p.shape == (3, 224, 224)]))
     for jitter in (T.ColorJitter(0.4, 0.4, 0.4, 0.1), T.RandomPhotometricDistort()):
         of_bytes = hr.Loader(data, [jitter, WHITE], batch_size=1, seed=seed)

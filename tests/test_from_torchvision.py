@@ -52,7 +52,7 @@ class Preset:
 
 
 def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -> None:
-    """As torchvision reads it: pictures of Pillow go in. What has an operator is native."""
+    """As torchvision reads it: images of Pillow go in. What has an operator is native."""
     from torchvision.transforms import v2
 
     inside = [v2.Resize((20, 24)), v2.CenterCrop(16), v2.PILToTensor()]
@@ -221,7 +221,7 @@ def test_how_pictures_are_read_holds_for_the_comparison_too(tmp_path: Path) -> N
     dataloader = DataLoader(folder(tmp_path, tv.transforms.Compose(recipe)), batch_size=1)
     with pytest.raises(hr.DataError, match="HR0385"):
         hr.from_dataloader(dataloader, verbose=False)
-    with pytest.warns(UserWarning, match="1 picture of epoch 0 had damage"):
+    with pytest.warns(UserWarning, match="1 image of epoch 0 had damage"):
         loader = hr.from_dataloader(dataloader, verbose=False, damaged="repair")
     np.testing.assert_allclose(next(iter(loader))["image"], next(iter(dataloader))[0], atol=1e-6)
 

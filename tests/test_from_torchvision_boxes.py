@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() over datasets with boxes: they follow the picture, or it is refused."""
+"""hr.from_dataloader() over datasets with boxes: they follow the image, or it is refused."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
 
 
 def detection(pictures: Path, tmp_path: Path, transforms: Any, keys: Any = None) -> Any:
-    """CocoDetection as torchvision's references wrap it; some pictures have no boxes."""
+    """CocoDetection as torchvision's references wrap it; some images have no boxes."""
     images, annotations = [], []
     for number, path in enumerate(files_of(pictures)):
         with Image.open(path) as picture:
@@ -132,7 +132,7 @@ def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) 
 
 
 def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_path: Path) -> None:
-    """As its reference script writes it for pictures of Pillow."""
+    """As its reference script writes it for images of Pillow."""
     pytest.importorskip("pycocotools")
     v2, mask = tv.transforms.v2, tv.tv_tensors.Mask
     recipe = v2.Compose(
@@ -198,7 +198,7 @@ def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> No
 
 
 def outlined(path: Path) -> None:
-    """Gives each object of a file an outline, the second of a picture one as run lengths."""
+    """Gives each object of a file an outline, the second of an image one as run lengths."""
     data = json.loads(path.read_text())
     sizes = {image["id"]: (image["height"], image["width"]) for image in data["images"]}
     for row in data["annotations"]:
@@ -239,7 +239,7 @@ def test_masks_of_coco_follow_their_pictures(pictures: Path, tmp_path: Path) -> 
 def test_the_file_of_a_coco_dataset_is_found_by_its_contents(
     pictures: Path, tmp_path: Path
 ) -> None:
-    """torchvision does not keep its name. Another file near the pictures is not taken for it."""
+    """torchvision does not keep its name. Another file near the images is not taken for it."""
     pytest.importorskip("pycocotools")
     root = tmp_path / "coco" / "train2017"
     shutil.copytree(pictures, root)

@@ -49,7 +49,7 @@ class OnTheLeft(PadIfSmaller):
 
 
 def pictures_and_masks(root: Path) -> Path:
-    """VOCdevkit/VOC2012 with nine pictures."""
+    """VOCdevkit/VOC2012 with nine images."""
     base = root / "VOCdevkit" / "VOC2012"
     for folder in ("JPEGImages", "SegmentationClass", "ImageSets/Segmentation"):
         (base / folder).mkdir(parents=True)
@@ -111,7 +111,7 @@ def test_a_class_of_that_name_has_to_do_what_it_says(tmp_path: Path, fill: int) 
 
 
 def test_the_preset_for_segmentation_pads_as_the_reference_does(tmp_path: Path) -> None:
-    """On the right and at the bottom: a crop of a smaller picture begins at its corner."""
+    """On the right and at the bottom: a crop of a smaller image begins at its corner."""
     path = tmp_path / "small.png"
     waves("RGB", 40, 30).save(path)
     classes = np.full((30, 40), 5, np.uint8)

@@ -120,7 +120,7 @@ def test_damage_is_an_error_with_its_place(tmp_path: Path) -> None:
     loader = hr.Loader(source, batch_size=5, on_error="skip", error_budget=1).numpy()
     assert sum(len(batch["v"]) for batch in loader) == 19
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(hr.DataError, match=r"HR0489.*was cut off"):
+    with pytest.raises(hr.DataError, match=r"HR0489.*was truncated"):
         hr.open(path)
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_table_of_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_row_of_any_layout_says_where(tmp_path: Path) -> None:
-    """The bytes of the rows are cut off after the file was opened."""
+    """The bytes of the rows are truncated after the file was opened."""
     rows = np.arange(40_000, dtype="<i4").reshape(100, 400)
     for options in ({}, {"chunks": (1, 400)}, {"chunks": (10, 400), "compression": "gzip"}):
         path = tmp_path / f"{len(options)}.h5"

@@ -24,7 +24,7 @@ COUNT, BASELINE = 40, 36  # pictures; those that can have an index
 
 
 def jpeg(seed: int, **options: Any) -> bytes:
-    """A picture with something to decode in every row."""
+    """An image with something to decode in every row."""
     rng = np.random.default_rng(seed)
     height, width = rng.integers(120, 260, 2)
     noise = rng.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
@@ -93,7 +93,7 @@ def test_what_is_made_is_used_by_itself_and_changes_no_batch(photos: Path) -> No
             stats = loader.stats().index
             assert stats["used"] in read(2)
             assert (stats["stale"], stats["learned"]) == (0, 0)
-            assert f"{BASELINE} of {COUNT} pictures" in repr(loader)
+            assert f"{BASELINE} of {COUNT} images" in repr(loader)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -311,7 +311,7 @@ def test_an_index_serves_whatever_its_dataset_is_a_part_of(
         progressive = 3 / COUNT * len(source)
         assert pictures * (indexed - 2 * progressive) <= stats["used"] <= 2 * pictures * indexed
         assert (stats["stale"], stats["pictures"]) == (0, COUNT)
-        assert f"{BASELINE} of {COUNT} pictures" in repr(given)
+        assert f"{BASELINE} of {COUNT} images" in repr(given)
 
 
 def test_a_loader_says_which_of_its_sources_have_no_index(photos: Path, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_records_without_encoded_pictures_are_refused() -> None:
         hr.index(hr.records(image=np.zeros((4, 3, 8, 8), np.uint8)))
     with hr.Loader(hr.records(x=np.zeros(4)), batch_size=2, index="auto") as loader:
         assert len(list(loader)) == 2
-        assert "no encoded pictures" in loader.stats().index["note"]
+        assert "no encoded images" in loader.stats().index["note"]
 
 
 def test_progress_is_told_and_may_cancel(photos: Path, tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> Non
         assert loader.stats().index["used"] in read(1)
     named = headrace("index", str(photos), "-o", str(tmp_path / "x.rows"))
     assert named.returncode == 0
-    assert f"{BASELINE} of {COUNT} pictures" in named.stdout
+    assert f"{BASELINE} of {COUNT} images" in named.stdout
     assert "index='" in named.stdout
     assert headrace("index", str(tmp_path / "none")).returncode == 3
     assert headrace("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 4

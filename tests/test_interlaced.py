@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interlaced videos: frames of two fields have the colours of FFmpeg 8, whose fields are converted
+"""Interlaced videos: frames of two fields have the colors of FFmpeg 8, whose fields are converted
 each by itself, and any frame is the one of a sequential decode."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MPEG4 = {"codec": "mpeg4", "bf": 2, "g": 12, **FIELDS}
 
 
 def woven(count: int, height: int = 64, width: int = 80, seed: int = 1) -> videos.Frames:
-    """Frames whose odd rows are of a later moment, and of other colours."""
+    """Frames whose odd rows are of a later moment, and of other colors."""
     moments = videos.moving(2 * count, height, width, seed)
     frames = moments[::2].copy()
     frames[:, 1::2] = 255 - moments[1::2, 1::2]
@@ -33,7 +33,7 @@ def woven(count: int, height: int = 64, width: int = 80, seed: int = 1) -> video
 
 
 def fields_alone(data: bytes) -> videos.Frames:
-    """(T, 3, H, W) of frames whose fields are converted as pictures of their own by libswscale. It
+    """(T, 3, H, W) of frames whose fields are converted as images of their own by libswscale. It
     goes another way where a height is odd: such fields get a row more, which is taken off again."""
     import av
 

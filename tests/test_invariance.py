@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One hash, whatever runs the loader: threads, instruction set, ranks, resume, memory, the way the
-pictures are read, and whether steps are fused."""
+images are read, and whether steps are fused."""
 
 from __future__ import annotations
 

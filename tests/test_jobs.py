@@ -23,7 +23,7 @@ PARTS = 3
 
 @pytest.fixture
 def source(tmp_path: Path) -> hr.Source:
-    """Seven records, two of which are no pictures."""
+    """Seven records, two of which are no images."""
     folder = tmp_path / "source"
     hr.convert(_records(), folder, "folder")
     bad = sorted(folder.rglob("*.png"))

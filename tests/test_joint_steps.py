@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of torchvision v2 get all that lies in a picture, in one call, and what they return
+"""Transforms of torchvision v2 get all that lies in an image, in one call, and what they return
 goes back to the fields; what would part is refused."""
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_a_transform_of_the_users_own_is_torchvisions_too() -> None:
 
 
 def test_a_lambda_of_torchvisions_is_called_with_all_that_lies_in_the_picture() -> None:
-    """As there: of a function of the user's nobody knows that it only colours."""
+    """As there: of a function of the user's nobody knows that it only colors."""
     source, records = opened()
     mirror = v2.Lambda(v2.functional.horizontal_flip)
     for got, each in zip(through(source, [mirror]), records, strict=True):
@@ -179,7 +179,7 @@ class Widen(v2.Transform):
 def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
     source, _ = opened(("image", "boxes"))
     step = T.Python(Widen(), returns={"image": OPEN["image"]})
-    with pytest.raises(hr.DataError, match=r"came back for a picture of \(24, 32\), and the"):
+    with pytest.raises(hr.DataError, match=r"came back for an image of \(24, 32\), and the"):
         through(source, [step])
     with pytest.raises(hr.ConfigError, match="would come back as xywh") as raised:
         hr.Loader(source, [v2.ConvertBoundingBoxFormat("XYWH")], batch_size=1, ragged="list")
@@ -192,7 +192,7 @@ def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
     ("fields", "kinds", "text"),
     [
         (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is not known"),
-        (("boxes",), {"boxes": "boxes:xyxy"}, "no picture whose size"),
+        (("boxes",), {"boxes": "boxes:xyxy"}, "no image whose size"),
         (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor for one"),
         (("image", "name"), {}, ".name. is not a number"),
     ],
@@ -200,7 +200,7 @@ def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
 def test_what_it_cannot_take_is_refused_before_a_thread_starts(
     fields: tuple[str, ...], kinds: dict[str, str], text: str
 ) -> None:
-    each = record(0, 2) | {"name": "a picture"}
+    each = record(0, 2) | {"name": "an image"}
     data = [{name: each[name] for name in ("image", "mask", "boxes", "labels", "name")}]
     source = hr.open(data, kinds={"mask": "mask", **kinds})
     step = T.Python(v2.RandomHorizontalFlip(1), fields=fields)

@@ -21,7 +21,7 @@ lmdb = pytest.importorskip("lmdb", reason="the lmdb package is not installed")
 
 @pytest.fixture(scope="session")
 def datums(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder's pictures in its order, as Caffe's convert_imageset writes them."""
+    """The folder's images in its order, as Caffe's convert_imageset writes them."""
     entries = {
         b"%08d_%s" % (i, path.name.encode()): datum(path.read_bytes(), label)
         for i, (path, label) in enumerate(labeled_files_of(pictures))

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(not child.can_fork(), reason="it forks")
 
 @pytest.fixture(scope="module", autouse=True)
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """30 images in three folders, of differing sizes, some of them grey."""
+    """30 images in three folders, of differing sizes, some of them gray."""
     root = tmp_path_factory.mktemp("looked") / "train"
     rng = np.random.default_rng(3)
     for number in range(30):
@@ -143,9 +143,9 @@ COUNTING: dict[str, tuple[Callable[[], Any], str]] = {
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "encoded images from a container": (lambda: sets.Stored(), r"BytesIO, not of a path"),
-    "arrays in memory": (lambda: sets.InMemory(), "transform gets a picture from memory"),
-    "arithmetic of its own": (lambda: sets.ToFloat(), r"\.astype of the picture"),
-    "flips": (lambda: sets.Flips(), r"\.transpose of the picture of record \d+ \(looked_datas"),
+    "arrays in memory": (lambda: sets.InMemory(), "transform gets an image from memory"),
+    "arithmetic of its own": (lambda: sets.ToFloat(), r"\.astype of the image"),
+    "flips": (lambda: sets.Flips(), r"\.transpose of the image of record \d+ \(looked_datas"),
     "a generator of NumPy's": (
         lambda: sets.DrawsRarely(np.random.default_rng(1)),
         "draws random numbers from self.generator",
@@ -165,9 +165,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "another record by chance": (lambda: sets.Partner(), "draws random numbers"),
     "one draw for two images": (lambda: sets.SameDraw(sets.drawn()), r"get_rng_state\(\)"),
     "images as they are stored": (lambda: sets.AsStored(in_colors()), r"without \.convert"),
-    "grey images stay grey": (lambda: sets.KeepsGrey(in_colors()), "depends on its mode"),
-    "the size of an image": (lambda: sets.Size(), r"\.size of the picture of record 0"),
-    "whatever happens is caught": (lambda: sets.Swallows(), r"\.resize of the picture"),
+    "gray images stay gray": (lambda: sets.KeepsGrey(in_colors()), "depends on its mode"),
+    "the size of an image": (lambda: sets.Size(), r"\.size of the image of record 0"),
+    "whatever happens is caught": (lambda: sets.Swallows(), r"\.resize of the image"),
     "an exception is caught": (lambda: sets.SwallowsSome(), "catches a"),
     "another transform for one record": (
         lambda: sets.OneRecord(other=sets.mirrored()),
@@ -186,8 +186,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "uses its log, whose contents cannot be compared",
     ),
     "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),
-    "isinstance": (lambda: sets.AsksClass(), "asks for the class of the picture"),
-    "type()": (lambda: sets.AsksType(), "something else than the file's picture"),
+    "isinstance": (lambda: sets.AsksClass(), "asks for the class of the image"),
+    "type()": (lambda: sets.AsksType(), "something else than the file's image"),
     "type() of a result": (lambda: sets.AsksTypeOfResult(), "than what transform returned"),
     "one call for two views": (lambda: sets.Mixed(), "than what transform returned"),
     "images without a transform": (
@@ -464,7 +464,7 @@ def test_a_loader_ends_with_its_last_reference() -> None:
 def test_files_that_headrace_refuses_are_left(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Grey of 16 bits, which Pillow alters without a word."""
+    """Gray of 16 bits, which Pillow alters without a word."""
     deep = np.linspace(0, 65535, 400, dtype=np.uint16).reshape(20, 20)
     Image.fromarray(deep).save(tmp_path / "deep.png")
     monkeypatch.setattr(sets, "FILES", [str(tmp_path / "deep.png")] * 4)

@@ -2,7 +2,7 @@
 """memory_limit holds, nothing grows with time, and nothing is left behind.
 
 Growth is the process's: each case runs in one of its own. The baseline is its resident memory after
-``import headrace`` and a loader of one tiny picture that used the same steps and threads.
+``import headrace`` and a loader of one tiny image that used the same steps and threads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def untouched(image):
     return image
 
 class Stored:
-    "Encoded pictures from a Python object."
+    "Encoded images from a Python object."
     def __init__(self, paths): self.paths = paths
     def __len__(self): return len(self.paths)
     def __getitem__(self, i):
@@ -77,7 +77,7 @@ with loader([case["tiny"]]) as tiny:
     run_through(tiny)
 before = kib("VmRSS")
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # VmHWM begins anew
+    file.write("5")  # VmHWM begins again
 with loader(case["paths"]) as big:
     records = run_through(big) + run_through(big)
     peak = big.stats().memory_peak

@@ -238,7 +238,7 @@ def test_a_state_goes_to_no_other_number_of_ranks() -> None:
 
 
 class Grouped(BatchSampler):
-    """As torchvision's references for detection group pictures by aspect ratio."""
+    """As torchvision's references for detection group images by aspect ratio."""
 
     def __init__(self, sampler: Any, group_ids: list[int], batch_size: int) -> None:
         self.sampler, self.group_ids, self.batch_size = sampler, group_ids, batch_size

@@ -15,7 +15,7 @@ BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
 
 
 def tiles(**more: Any) -> Any:
-    """Pictures of one colour each, which their only box covers and their label names."""
+    """Images of one color each, which their only box covers and their label names."""
     rng = np.random.default_rng(6)
     data = []
     for number in range(24):

@@ -76,7 +76,7 @@ def test_every_command_shows_them_and_ends_as_it_should(hostile: Path, tmp_path:
 
 
 def test_on_a_terminal_too(hostile: Path) -> None:
-    """With colours and a picture: what rich means stays, what the names mean does not."""
+    """With colors and an image: what rich means stays, what the names mean does not."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.pop("NO_COLOR", None)

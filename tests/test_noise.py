@@ -138,7 +138,7 @@ def test_a_grid_is_regular() -> None:
 
 def test_a_grid_of_too_many_holes_is_a_bad_record() -> None:
     images = np.zeros((1, 1, 600, 600), np.uint8)
-    with pytest.raises(hr.DataError, match=r"HR0509.*holes in a picture of 600 x 600"):
+    with pytest.raises(hr.DataError, match=r"HR0509.*holes in an image of 600 x 600"):
         through(images, T.GridDropout(unit_size_range=2, p=1.0))
 
 

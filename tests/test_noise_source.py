@@ -295,10 +295,10 @@ def test_what_is_no_source_of_noise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0105.*source is given a dict"):
         T.AddNoise(3.0, source={})
     plain = hr.records(number=np.arange(3))
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*source= has no sounds"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*source= has no audio clips"):
         added(T.AddNoise(3.0, source=plain))
     both = hr.records(a=SPEECH, b=SPEECH, kinds={"a": "audio", "b": "audio"})
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*several fields of sounds, \"a\", \"b\""):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*several audio fields, \"a\", \"b\""):
         added(T.AddNoise(3.0, source=both))
     files(tmp_path / "noises", [16000])
     of_files = hr.open(tmp_path / "noises")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step that moves a picture moves what belongs to it, or is refused with the field's name."""
+"""A step that moves an image moves what belongs to it, or is refused with the field's name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def coco(tmp_path: Path) -> Path:
 
 
 def unsaid() -> list[dict[str, Any]]:
-    """Pictures with boxes whose format nobody has said, which therefore cannot follow."""
+    """Images with boxes whose format nobody has said, which therefore cannot follow."""
     boxes = np.float32([[1, 2, 4, 6]])
     return [{"image": np.zeros((3, 10, 20), np.uint8), "boxes": boxes, "id": i} for i in range(2)]
 
@@ -143,7 +143,7 @@ def test_a_function_of_pictures_of_any_size_is_found_out_by_the_record(pictures:
 
 
 def library_steps() -> list[tuple[Any, bool]]:
-    """Transforms of libraries that mirror a picture, and whether that library is here."""
+    """Transforms of libraries that mirror an image, and whether that library is here."""
     out = []
     try:
         from torchvision.transforms import v2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rare, odd and hostile sounds are read as libsndfile does, or are errors that say what to do."""
+"""Rare, odd and hostile audio files are read as by libsndfile, or are clear errors."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Folders(NamedTuple):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """Twice the same pictures; in one of them BAD are cut off in their header."""
+    """Twice the same images; in one of them BAD are truncated in their header."""
     roots = Folders(tmp_path_factory.mktemp("damaged"), tmp_path_factory.mktemp("sound"))
     rng = np.random.default_rng(3)
     for number in range(RECORDS):

@@ -19,7 +19,7 @@ LEADING_OUT = ("{root}/secret.png", "../secret.png", "a/../../secret.png", "..")
 
 @pytest.fixture
 def data(pictures: Path, tmp_path: Path) -> Path:
-    """A dataset's folder with one picture, beside a file and a picture that are none of it."""
+    """A dataset's folder with one image, beside a file and an image that are none of it."""
     folder = tmp_path / "data"
     folder.mkdir()
     (tmp_path / "secret.png").write_text(SECRET)
@@ -112,7 +112,7 @@ def test_a_list_may_name_any_picture_and_no_other_file(
 
 
 def test_what_lies_in_the_folder_may_be_broken_and_linked(data: Path, tmp_path: Path) -> None:
-    """A broken picture is a bad record; a link is how people put datasets together."""
+    """A broken image is a bad record; a link is how people put datasets together."""
     (data / "list.txt").write_text("good.png 0\nbroken.png 1\nlinked.png 0\n")
     (data / "broken.png").write_text("")
     (data / "linked.png").symlink_to(tmp_path / "other.png")

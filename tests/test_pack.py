@@ -53,7 +53,7 @@ def packs(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """Pictures of many pages: noise, which nothing makes smaller."""
+    """Images of many pages: noise, which nothing makes smaller."""
     rng = np.random.default_rng(5)
     (tmp_path / "large").mkdir()
     for number in range(40):

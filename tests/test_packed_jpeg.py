@@ -55,7 +55,7 @@ def samples_of(plane: np.ndarray, quantization: np.ndarray) -> np.ndarray:
 
 
 def expected_samples(file: bytes) -> list[np.ndarray]:
-    """What Pillow decodes, without conversion of colours; for files without subsampling."""
+    """What Pillow decodes, without conversion of colors; for files without subsampling."""
     image = Image.open(io.BytesIO(file))
     if image.mode == "RGB":
         image.draft("YCbCr", image.size)
@@ -86,7 +86,7 @@ def check(file: bytes, packed: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[bytes, bytes]]:
-    """Sizes, qualities, grey and colour, baseline and progressive."""
+    """Sizes, qualities, gray and color, baseline and progressive."""
     root = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(9)
     number = 0

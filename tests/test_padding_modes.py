@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Borders that repeat the picture, and the filters of Resize that few use, are the libraries'."""
+"""Borders that repeat the image, and the filters of Resize that few use, are the libraries'."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: a picture of any kind that is read gives what Pillow 13 makes of it, whole and in
+"""Exact pixels: an image of any kind that is read gives what Pillow 13 makes of it, whole and in
 windows; what cannot be read is an error of its record, never a wrong pixel."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ERRORS = ("HR0340", "HR0345", "HR0346", "HR0347", "HR0348")
 
 
 def codes_of(data: bytes) -> str:
-    """Of the error that reading the picture gives; empty where it gives pixels."""
+    """Of the error that reading the image gives; empty where it gives pixels."""
     try:
         ours([{"image": data}])
     except hr.Error as error:
@@ -176,7 +176,7 @@ def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) 
         text=True,
         check=False,
     )
-    assert f"1 {suffix} of 1 picture" in done.stdout, done
+    assert f"1 {suffix} of 1 image" in done.stdout, done
     assert "HR0344" in done.stdout
     assert f"apt-get install {libraries()[kind]}" in done.stdout
 
@@ -332,7 +332,7 @@ def test_lossy_jpeg2000_is_pillows_within_a_level() -> None:
 
 @pytest.mark.parametrize(("kind", "bound"), [("heif", 2), ("jpegxl", 2)])
 def test_a_kind_that_a_plugin_of_pillow_reads_is_its_rgb(kind: str, bound: int) -> None:
-    """Of lossy pictures, versions of the library round differently."""
+    """Of lossy images, versions of the library round differently."""
     if kind == "heif":
         pytest.importorskip("pillow_heif").register_heif_opener()
     else:

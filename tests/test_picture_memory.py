@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decoding a picture may take is known from its header: large pictures in small files take no
-more, a header or a coded picture that says another size costs nothing, and memory_limit holds.
+"""What decoding an image may take is known from its header: large images in small files take no
+more, a header or a coded image that says another size costs nothing, and memory_limit holds.
 
 Growth is the process's, so each kind has one of its own."""
 
@@ -42,7 +42,7 @@ for case in json.loads(sys.argv[2]):
     ctypes.CDLL(None).malloc_trim(0)
     before = kib("VmRSS")
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # VmHWM begins anew
+        file.write("5")  # VmHWM begins again
     records, peak, code = 0, 0, ""
     try:
         records, peak = run(case["paths"], [*steps, T.Resize((32, 32))], **case.get("options", {}))
@@ -88,7 +88,7 @@ def picture(kind: str, image: Image.Image, **options: Any) -> bytes:
 
 
 def large(kind: str, side: int) -> list[bytes]:
-    """Pictures of one colour, of 10^4 pixels a byte where the format can."""
+    """Images of one color, of 10^4 pixels a byte where the format can."""
     one = Image.new("RGB", (side, side), (9, 70, 130))
     files = [picture(kind, one), picture(kind, waves("RGB", 400, 300))]
     if kind == "webp":
@@ -147,7 +147,7 @@ def bits(*fields: tuple[int, int]) -> bytes:
 
 
 def of_size(kind: str, side: int) -> bytes:
-    """A picture whose header says this size, as many times as its format says it."""
+    """An image whose header says this size, as many times as its format says it."""
     if kind == "heif":
         data = bytearray(picture(kind, waves("RGB", 64, 64)))
         at = data.index(b"ispe") + 8

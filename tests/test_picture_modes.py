@@ -20,7 +20,7 @@ from headrace import transforms as T
 
 
 def stored(data: bytes, *steps: Any, **options: Any) -> np.ndarray[Any, Any]:
-    """The picture as its file holds it."""
+    """The image as its file holds it."""
     batch = ours([{"image": data}], *steps, mode="stored", sixteen_bit="refuse", **options)
     return np.asarray(batch.image[0])
 
@@ -58,8 +58,8 @@ def tiff(
 ) -> bytes:
     """Of (C, H, W) uint8, uint16 or float32, uncompressed, in strips of 7 rows or square tiles.
 
-    photometric: 1 grey, 2 RGB; extra: what channels beside these are (0 unsaid, 1 alpha whose
-    colours are multiplied by it, 2 alpha).
+    photometric: 1 gray, 2 RGB; extra: what channels beside these are (0 unsaid, 1 alpha whose
+    colors are multiplied by it, 2 alpha).
     """
     count, height, width = pixels.shape
     bits = 8 * pixels.dtype.itemsize

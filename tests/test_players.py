@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""show() of clips and sounds is a page that plays them, as other software reads what is in it."""
+"""show() of video and audio clips is a page that plays them, as other software reads it."""
 
 from __future__ import annotations
 

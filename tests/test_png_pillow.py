@@ -51,7 +51,7 @@ def png(kind: int, depth: int, colors: int | None = None, transparent: bool = Fa
 
 
 def ours(path: Path, field: str = "image") -> np.ndarray:
-    """Grey of 16 bits by Pillow's rule, which has to be asked for."""
+    """Gray of 16 bits by Pillow's rule, which has to be asked for."""
     source = hr.records(**{field: [path]})
     (batch,) = hr.Loader(source, batch_size=1, threads=1, ragged="list", sixteen_bit="clip")
     return np.asarray(batch[0])[0]

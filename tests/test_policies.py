@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Automatic augmentation gives torchvision's pixels for each operation at each strength, on tensors
-and on Pillow's pictures, and draws them as often."""
+and on Pillow's images, and draws them as often."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def through(image: Array, count: int, step: Any, seed: int = 1) -> list[bytes]:
 
 
 class Theirs:
-    """What torchvision makes of one picture by an operation."""
+    """What torchvision makes of one image by an operation."""
 
     def __init__(self, policy: Any, arithmetic: str, interpolation: str, fill: Any = None) -> None:
         self.policy, self.arithmetic = policy, arithmetic
@@ -167,7 +167,7 @@ def test_pictures_of_all_sizes_and_bins_are_torchvisions() -> None:
 
 
 def share_of(ours: Array, own: Array, aug: Array) -> float | None:
-    """The share with which the two give ours, cut off to whole numbers; None: there is none.
+    """The share with which the two give ours, truncated to whole numbers; None: there is none.
 
     Shares are float32: what they give may lie just below a whole number."""
     apart = aug - own

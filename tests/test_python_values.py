@@ -58,7 +58,7 @@ def test_text_and_bytes_are_not_made_of_numbers() -> None:
 
 
 class Buffered:
-    """Records that share one array, filled anew each time."""
+    """Records that share one array, filled again each time."""
 
     def __init__(self, images: np.ndarray) -> None:
         self.images, self.buffer = images, np.empty_like(images[0])

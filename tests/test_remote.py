@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tar(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Path:
-    """A shard of 23 records, pictures with labels."""
+    """A shard of 23 records, images with labels."""
     path = tmp_path_factory.mktemp("tar") / "train.tar"
     with tarfile.open(path, "w") as out:
         for number, file in enumerate(sorted(pictures.rglob("*.png"))):

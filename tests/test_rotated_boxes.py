@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes that are turned by an angle follow their picture as torchvision v2 moves them, in each of
+"""Boxes that are turned by an angle follow their image as torchvision v2 moves them, in each of
 its formats and clamping modes."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def converted(boxes: Any, form: str, to: str) -> Any:
 
 
 def random_step(choose: random.Random, form: str) -> tuple[Any, Any]:
-    """One of ours, and torchvision's function of boxes and of a picture."""
+    """One of ours, and torchvision's function of boxes and of an image."""
     angle = choose.choice([choose.uniform(-200, 200), 90.0, 180.0, -90.0])
     size = [choose.randint(30, 90), choose.randint(30, 90)]
     borders = [choose.randint(0, 20) for _ in range(4)]
@@ -71,7 +71,7 @@ def random_step(choose: random.Random, form: str) -> tuple[Any, Any]:
 
 
 def turned(value: Any, angle: float, expand: bool) -> Any:
-    """Boxes end at the picture that there is, where torchvision's canvas of theirs can be 1 off."""
+    """Boxes end at the image that there is, where torchvision's canvas of theirs can be 1 off."""
     if not expand or not isinstance(value, tv_tensors.BoundingBoxes):
         return F.rotate(value, angle, expand=expand)
     mode, canvas = value.clamping_mode, value.canvas_size

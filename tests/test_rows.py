@@ -283,7 +283,7 @@ def test_random_pipelines_with_warps_give_torchvisions_rows(seed: int) -> None:
 
 
 def records(count: int = 4, rows: int = 3) -> list[dict[str, Any]]:
-    """Pictures of 40 x 60 with boxes of which the second is too small and the third cut."""
+    """Images of 40 x 60 with boxes of which the second is too small and the third cut."""
     boxes = np.float32([[1, 2, 30, 35], [5, 5, 5.5, 9], [50, 30, 80, 50]])[:rows]
     image = np.zeros((3, 40, 60), np.uint8)
     return [{"image": image, "boxes": boxes, "labels": np.arange(rows)} for _ in range(count)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of one picture share its decode: each is, to the byte, what it would be alone."""
+"""Views of one image share its decode: each is, to the byte, what it would be alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies in a picture is drawn over it, where it is; the picture stays what training has."""
+"""What lies in an image is drawn over it, where it is; the image stays what training has."""
 
 from __future__ import annotations
 

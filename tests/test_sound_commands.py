@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on folders of sounds, as they come: without an option that says what they are."""
+"""The commands on folders of audio files, without an option that declares what they are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_json(*arguments: object, status: int = 0) -> Any:
 
 @pytest.fixture
 def speech(tmp_path: Path) -> Path:
-    """Two classes of three sounds; the last one has another rate."""
+    """Two classes of three audio clips; the last one has another rate."""
     root = tmp_path / "speech"
     for number, frames in enumerate(FRAMES):
         place = root / ("no" if number < 3 else "yes")
@@ -91,11 +91,11 @@ def test_doctor_examines_a_folder_of_sounds(speech: Path) -> None:
 
 def test_a_class_without_sounds_is_said_to_be_one(speech: Path) -> None:
     (speech / "maybe").mkdir()
-    with pytest.raises(hr.ConfigError, match=r"HR0407.*no sound in 'maybe'"):
+    with pytest.raises(hr.ConfigError, match=r"HR0407.*no audio in 'maybe'"):
         hr.open(speech)
 
 
 def test_a_pack_says_that_sounds_are_kept_as_sounds(speech: Path, tmp_path: Path) -> None:
     done = run_json("pack", speech, "-o", tmp_path / "speech.hrpack")
     reasons = [each["reason"] for each in done["stored_as_they_are"]]
-    assert reasons == ["sounds (wav)"]
+    assert reasons == ["audio clips (wav)"]

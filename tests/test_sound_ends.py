@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sound has all samples that its file holds and no others: lengths that nobody wrote, tags and
+"""Audio has all samples that its file holds and no others: lengths that nobody wrote, tags and
 other files behind it, ends that are not to be heard."""
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def imagenet_like(path: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def shards(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pictures in three files."""
+    """The images in three files."""
     root = tmp_path_factory.mktemp("shards")
     records = [imagenet_like(path) for path in files_of(pictures)]
     for number, (begin, end) in enumerate([(0, 9), (9, 10), (10, 23)]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's augmentation strings give timm's pixels for each operation and level on Pillow's pictures,
+"""timm's augmentation strings give timm's pixels for each operation and level on Pillow's images,
 and draw them as often."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Chance:
 
 
 def outcomes(op: Any, pixels: bytes, shape: tuple[int, ...]) -> Outcomes:
-    """What timm's operation makes of a picture, noise aside."""
+    """What timm's operation makes of an image, noise aside."""
     out: Outcomes = defaultdict(float)
     out[pixels] += 1 - op.prob
     always = timm.AugmentOp(op.name, 1.0, op.magnitude, op.hparams)
@@ -293,7 +293,7 @@ def test_a_mixture_of_one_chain_is_blended_as_timm_blends(blended: int) -> None:
             share = share_of(ours, own, there)
             if share is not None and planes(Image.blend(source, each, share)) == row:
                 fits.append(share)
-        assert fits, "no blend with an operation's picture"
+        assert fits, "no blend with an operation's image"
         shares += fits[:1] if len(fits) == 1 else []
     assert 0.4 < np.mean(shares) < 0.6
     assert min(shares) < 0.1 and max(shares) > 0.9

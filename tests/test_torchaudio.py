@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators on sounds give torchaudio's, kaldi-native-fbank's and transformers' numbers.
+"""Operators on audio clips give torchaudio's, kaldi-native-fbank's and transformers' numbers.
 
 These need packages that the tests do not install: torchaudio 2.11.0 (its wheel's compiled files
 want CUDA; without torchaudio/lib/*.so all that is compared here works), kaldi-native-fbank,

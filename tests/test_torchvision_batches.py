@@ -20,7 +20,7 @@ PEOPLE = [[2, 3, 10, 8], [0, 0, 4, 5]]  # xywh
 
 @pytest.fixture
 def annotations(tmp_path: Path) -> Path:
-    """Three pictures: two people and a dog, nothing, a dog. Categories 1 and 18, as COCO's."""
+    """Three images: two people and a dog, nothing, a dog. Categories 1 and 18, as COCO's."""
     images, rows = [], []
     for number, (width, height) in enumerate([(30, 20), (20, 30), (25, 25)]):
         name = f"{number}.png"
@@ -147,7 +147,7 @@ def test_what_is_smaller_than_the_crop_is_padded_on_the_right_and_below(
 
 
 def test_the_preset_for_segmentation_keeps_small_pictures_in_the_corner() -> None:
-    """Where nothing is cut off, the picture's first row and column are the crop's."""
+    """Where nothing is truncated, the image's first row and column are the crop's."""
     source = masked([(10, 12)] * 8)
     steps = hr.presets.segmentation_train(96, base=40, dtype="uint8")
     for batch in hr.Loader(source, steps, batch_size=8):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that no decoder has written is never delivered: a damaged picture of any codec gives the
+"""Memory that no decoder has written is never delivered: a damaged image of any codec gives the
 same pixels, or the same error, whatever was in memory before it."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DIRT = ("glibc.malloc.perturb={}:glibc.malloc.tcache_count=0", (90, 165))
 
 
 def seeds(kind: str) -> list[bytes]:
-    """Small pictures of a codec."""
+    """Small images of a codec."""
     folder = ROOT / "fuzz" / kind
     found = [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []
     if kind in KINDS:
@@ -45,7 +45,7 @@ def seeds(kind: str) -> list[bytes]:
 
 
 def damaged(kind: str) -> list[bytes]:
-    """With a byte or two that are others, or cut off."""
+    """With a byte or two that are others, or truncated."""
     rng = np.random.default_rng(11)
     kept = seeds(kind)
     out = []

@@ -27,7 +27,7 @@ if MISSING := videos.missing_decoder():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six videos of 40 frames, one key frame each; and one that is cut off."""
+    """Six videos of 40 frames, one key frame each; and one that is truncated."""
     root = tmp_path_factory.mktemp("videos")
     for number in range(7):
         path = root / ("run" if number % 2 else "hop") / f"{number}.mp4"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips are finished on a device as pictures are: bytes cross, and the batches are the host's."""
+"""Clips are finished on a device as images are: bytes cross, and the batches are the host's."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def test_a_folder_with_one_picture_says_that_its_sounds_are_left_out(tmp_path: P
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(folder / "a" / "cover.png")
     source = hr.open(folder)
     assert len(source) == 1
-    assert "2 sounds and videos left out, since there are pictures" in repr(source)
+    assert "2 audio clips and videos left out, since there are images" in repr(source)
     folder_of(folder, b__z__wav=wav)
-    with pytest.raises(hr.ConfigError, match=r"HR0407.*no picture in 'b' .*3 sounds and videos"):
+    with pytest.raises(hr.ConfigError, match=r"HR0407.*no image in 'b' .*3 audio clips and videos"):
         hr.open(folder)
 
 

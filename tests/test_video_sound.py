@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip's own sound is what is heard while its frames are shown: both are asked for the time."""
+"""A clip's own audio is what is heard while its frames are shown: both are asked for the time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def batches(source: hr.Source, *steps: Any, **options: Any) -> list[Any]:
 
 
 def seen_and_heard(source: hr.Source, step: Any, **options: Any) -> tuple[float, Any, Any]:
-    """The second when the clip's first frame is shown, its frames' numbers, and its sound."""
+    """The second when the clip's first frame is shown, its frames' numbers, and its audio."""
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono(), **options)[0]
     numbers = [number_of(frame) for frame in np.asarray(batch.video)[0]]
     return float(np.asarray(batch.video_times)[0][0]), numbers, np.asarray(batch.video_sound)[0, 0]
@@ -218,7 +218,7 @@ def test_a_sound_that_ends_early_is_silence_or_an_error(tmp_path: Path) -> None:
 def test_a_video_without_sound_is_an_error_or_silence(tmp_path: Path) -> None:
     source = one(tmp_path, film(sound=None))
     step = T.CenterVideoClip(8, fps=8.0, sound=16000)
-    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*no sound"):
+    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*no audio"):
         batches(source, step, T.Resize((16, 16)), T.Mono())
     step = T.CenterVideoClip(8, fps=8.0, sound=16000, sound_channels=2, no_sound="silence")
     sound = np.asarray(batches(source, step, T.Resize((16, 16)))[0].video_sound)
@@ -240,7 +240,7 @@ def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -
 
 
 def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
-    """The 41st packet of the sound, and the edit list ends so many milliseconds earlier."""
+    """The 41st packet of the audio, and the edit list ends so many milliseconds earlier."""
     sound = data.index(b"soun")
     times = data.index(b"stts", sound)
     count, duration = struct.unpack(">II", data[times + 12 : times + 20])
@@ -265,7 +265,7 @@ def test_a_gap_in_the_sound_is_an_error_and_no_earlier_sound(
 ) -> None:
     source = one(tmp_path, with_a_packet_twice_as_long(film(), ends_earlier))
     step = T.CenterVideoClip(8, fps=8.0, sound=RATE, no_sound="silence")
-    with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its sound: packet 41"):
+    with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its audio: packet 41"):
         batches(source, step, T.CenterCrop((16, 128)), T.Mono())
 
 
@@ -396,7 +396,7 @@ def test_a_field_of_the_sounds_name_is_in_the_way(tmp_path: Path) -> None:
 
 
 def test_what_says_the_time_is_told_from_what_is_late() -> None:
-    """The tests' own clock: a sound that is a sample late is found to be so."""
+    """The tests' own clock: an audio clip that is a sample late is found to be so."""
     times = 1.0 + np.arange(16000) / 16000
     late = off_by(video_sounds.heard(times - 1 / 48000), 1.0, 16000)
     assert late == pytest.approx(1 / 48000, abs=1e-7)

@@ -59,7 +59,7 @@ def test_a_function_gets_the_clip_as_one_array(folder: Path, clip: Any) -> None:
     assert (clips_of(folder, [clip, WHOLE, seen]) == brighter(plain)).all()
     assert shapes == {plain.shape[1:]}
     flipped = clips_of(folder, [clip, WHOLE, brighter, T.RandomHorizontalFlip(p=1.0)])
-    assert (flipped == brighter(plain)[..., ::-1]).all(), "what it gives back goes on as pictures"
+    assert (flipped == brighter(plain)[..., ::-1]).all(), "what it gives back goes on as images"
 
 
 def test_a_clip_that_is_delivered_channels_first_crosses_frame_by_frame(folder: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warps equal torchvision's, on tensors and on Pillow's pictures: every pixel of images and masks,
+"""Warps equal torchvision's, on tensors and on Pillow's images: every pixel of images and masks,
 and the rows of boxes, keypoints and instance masks that follow them."""
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def by_pillow(call: Any, image: Array, **how: Any) -> Array:
 def by_torchvision(
     record: dict[str, Array], call: Any, fill: Any, mask_fill: int, mode: Any
 ) -> Any:
-    """Each field of the record, boxes not yet cut off."""
+    """Each field of the record, boxes not yet truncated."""
     canvas = record["image"].shape[1:]
     image, mask, masks = (torch.from_numpy(record[name]) for name in ("image", "mask", "masks"))
     out = {
@@ -108,7 +108,7 @@ def by_torchvision(
 
 
 def expect_same(ours: dict[str, Array], wanted: dict[str, Array], context: str) -> None:
-    """Boxes end at the picture that there is: torchvision's may end at one that is 1 off."""
+    """Boxes end at the image that there is: torchvision's may end at one that is 1 off."""
     height, width = wanted["image"].shape[1:]
     if "boxes" in wanted:
         most = np.array([width, height, width, height], wanted["boxes"].dtype)

@@ -152,7 +152,7 @@ def test_archives_of_others_are_read_as_by_tarfile(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shards(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pictures of the folder, in its order, in three shards: one plain, one packed."""
+    """The images of the folder, in its order, in three shards: one plain, one packed."""
     root = tmp_path_factory.mktemp("shards")
     names = sorted(path.relative_to(pictures) for path in pictures.rglob("*.png"))
     for shard in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: pictures of 16 bits, of floats and of up to sixteen channels go through every
+"""Exact pixels: images of 16 bits, of floats and of up to sixteen channels go through every
 geometric step as their channels go through Pillow's modes I;16, F and L, or, for warps, as
 torchvision's tensors do; dtypes are converted by torchvision's rule."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos whose pictures and sound say what time it is: a number in each frame, and in the sound
+"""Videos whose images and audio say what time it is: a number in each frame, and in the audio
 tones that no two moments have alike, so that both can be asked for the time of a clip."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BITS, SIDE = 8, 16  # a frame's number, in squares of white and black
 
 
 def heard(seconds: Numbers) -> Numbers:
-    """What sounds at these times, which no sample rate has a part in."""
+    """What audio clips at these times, which no sample rate has a part in."""
     swell = 0.6 + 0.4 * np.sin(2 * np.pi * 0.37 * seconds)
     tones = np.sin(2 * np.pi * TONES * np.asarray(seconds)[..., None] + PHASES)
     return 0.1 * swell * tones.sum(-1)
@@ -40,7 +40,7 @@ def off_by(samples: Numbers, begin: float, rate: int) -> float:
     for _ in range(3):
         best += float((samples - heard(times - best)) @ slope / (slope @ slope))
         slope = (heard(times - best - 1e-7) - heard(times - best + 1e-7)) / 2e-7
-    assert misfit(best) < 0.02 * np.square(heard(times)).mean(), "it is another sound"
+    assert misfit(best) < 0.02 * np.square(heard(times)).mean(), "it is another audio clip"
     return best
 
 

@@ -97,7 +97,7 @@ def with_sound(data: bytes, seconds: int = 1) -> bytes:
 
 
 def h264(count: int = 30, height: int = 48, width: int = 64, **how: Any) -> bytes:
-    """By x264, with B frames and several groups of pictures."""
+    """By x264, with B frames and several groups of images."""
     seed = how.pop("seed", 1)
     how = {"g": 12, "bf": 3, **how}
     return encoded(moving(count, height, width, seed), **how)

@@ -23,7 +23,7 @@ def same(image: Any) -> Any:
 
 
 class Refilled:
-    """Returns one and the same array each time, filled anew."""
+    """Returns one and the same array each time, filled again."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.buffer = np.empty(shape, np.uint8)

@@ -3,7 +3,7 @@
 
 `python examples/recipes/mosaic.py [INSTANCES.json]` makes batches of 96 x 96. At full size it is
 `hr.presets.detection_mosaic(640, partners_within=128)` over
-`hr.coco("annotations/instances_train2017.json")`: each picture is decoded once for four mosaics.
+`hr.coco("annotations/instances_train2017.json")`: each image is decoded once for four mosaics.
 """
 
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's reference recipe for ResNet-50: TrivialAugment, RandomErasing, MixUp or CutMix.
 
-`python examples/recipes/resnet50.py [FOLDER]` trains a small network on pictures of 64 x 64. At
+`python examples/recipes/resnet50.py [FOLDER]` trains a small network on images of 64 x 64. At
 full size it is `hr.presets.imagenet_reference(176)` with batch_size=128 a GPU, and torchvision's
 resnet50() with label smoothing 0.1, SGD with momentum, a cosine schedule and an average of
 weights.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe for segmentation: the mask follows its picture, and is never resampled into new ids.
+"""A recipe for segmentation: the mask follows its image, and is never resampled into new ids.
 
 `python examples/recipes/segmentation.py` makes batches of 96 x 96 from masks that are made here. At
-full size it is `hr.presets.segmentation_train(480)` over your folder of pictures and masks.
+full size it is `hr.presets.segmentation_train(480)` over your folder of images and masks.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import headrace as hr
 
 
 def made_records():
-    """Pictures, and a mask of what is brighter than their mean."""
+    """Images, and a mask of what is brighter than their mean."""
     for path in sorted((Path(__file__).parents[1] / "pictures").glob("*.jpg")):
         image = hr.records(image=[str(path)])[0]["image"]
         mean = image.mean(0)

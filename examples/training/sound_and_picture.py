@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train on pairs of a sound and a picture: two encoders, fused, with one classifier on top.
+"""Train on pairs of an audio clip and an image: two encoders, fused, with one classifier on top.
 
     python sound_and_picture.py SOUNDS PICTURES --workers 2
 
 SOUNDS is a folder of mono .wav files named LABEL_anything.wav, PICTURES one of .jpg files; the
-n-th sound goes with the n-th picture.
+n-th audio clip goes with the n-th image.
 """
 
 import argparse

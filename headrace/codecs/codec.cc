@@ -79,7 +79,7 @@ Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits)
                .what = "the header declares " + std::to_string(header.width) + " x " +
                        std::to_string(header.height) + " pixels, the cap is " +
                        std::to_string(limits.max_pixels),
-               .hint = "raise max_pixels= if this picture is meant"};
+               .hint = "raise max_pixels= if this image is meant"};
 }
 
 }  // namespace headrace

@@ -33,7 +33,7 @@ Error RunTimeLibrary::missing() const {
   return {.code = &kNoLibrary,
           .what = "the library that decodes it could not be opened: " + problem_,
           .hint = std::string("apt-get install ") + package_ +
-                  ", or convert such files (pictures to JPEG or PNG, sounds to WAV)"};
+                  ", or convert such files (images to JPEG or PNG, audio clips to WAV)"};
 }
 
 }  // namespace headrace

@@ -87,7 +87,7 @@ std::string DeviceSteps::first_misfit() {
       }
     }
   }
-  const std::string last = steps > 0 ? plan_->steps().back().label : "a picture";
+  const std::string last = steps > 0 ? plan_->steps().back().label : "an image";
   for (int i = 0; i < static_cast<int>(plan_->outputs().size()); ++i) {
     if (is_picture(plan_->outputs()[size_t(i)].state.kind)) outputs_.emplace_back().output = i;
   }

@@ -27,7 +27,7 @@ void add_place(Error& error, const Source& source, int64_t record) {
   Where place = source.where(record);
   if (place.offset >= 0 && error.where.offset >= 0) {
     error.note += (error.note.empty() ? "" : "; ") + std::string("at byte ") +
-                  std::to_string(error.where.offset) + " of the picture";
+                  std::to_string(error.where.offset) + " of the image";
   }
   if (place.offset < 0) place.offset = error.where.offset;
   error.where = std::move(place);

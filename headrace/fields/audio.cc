@@ -56,7 +56,7 @@ Result<void> begin_audio(const Beginning& from, FieldValue& value) {
 const KindRecord kAudio{
     .name = "audio",
     .doc =
-        "A sound: an encoded file, or float32 of (channels, frames), full scale at 1. Clips, gains "
+        "An audio clip: an encoded file, or float32 of (channels, frames), full scale at 1. Clips, gains "
         "and resampling are for it.",
     .kind = FieldKind::kAudio,
     .media = "audio",

@@ -223,7 +223,7 @@ const KindRecord kBoxes{
     .doc =
         "Rows of four numbers, or one coordinate of each box; of five or eight where boxes are "
         "rotated. Where their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in "
-        "pixels) they follow the record's pictures.",
+        "pixels) they follow the record's images.",
     .kind = FieldKind::kBoxes,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kBoxes); },

@@ -10,7 +10,7 @@ namespace {
 const KindRecord kImage{
     .name = "image",
     .doc =
-        "A picture: an encoded file, or (C, H, W) uint8. Geometry, colours and dtypes are for "
+        "An image: an encoded file, or (C, H, W) uint8. Geometry, colors and dtypes are for "
         "it.",
     .kind = FieldKind::kImage,
     .form = ValueForm::kPicture,

@@ -65,7 +65,7 @@ const KindRecord kKeypoints{
     .name = "keypoints",
     .doc =
         "Points of two numbers or more, of which the first two are x and y in pixels. They "
-        "follow the record's pictures; the other numbers stay.",
+        "follow the record's images; the other numbers stay.",
     .kind = FieldKind::kKeypoints,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kKeypoints); },

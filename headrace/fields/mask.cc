@@ -9,7 +9,7 @@ namespace {
 const KindRecord kMask{
     .name = "mask",
     .doc =
-        "A picture of one channel whose values are class ids. It moves with the images, is "
+        "An image of one channel whose values are class ids. It moves with the images, is "
         "resized with the filter \"nearest\", and keeps its values.",
     .kind = FieldKind::kMask,
     .form = ValueForm::kPicture,

@@ -257,7 +257,7 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
   if (height != way.canvas.height || width != way.canvas.width) {
     return Error{.code = &kOtherSize,
                  .what = "the planes are " + std::to_string(height) + " x " +
-                         std::to_string(width) + " (height x width), the picture " +
+                         std::to_string(width) + " (height x width), the image " +
                          std::to_string(way.canvas.height) + " x " +
                          std::to_string(way.canvas.width)};
   }
@@ -307,8 +307,8 @@ bool take_masks(Field& field) {
 const KindRecord kMasks{
     .name = "masks",
     .doc =
-        "Planes of (..., H, W) over the record's pictures: an instance each, or a map such as "
-        "depth. They follow the pictures; nothing mixes their values, and borders are 0.",
+        "Planes of (..., H, W) over the record's images: an instance each, or a map such as "
+        "depth. They follow the images; nothing mixes their values, and borders are 0.",
     .kind = FieldKind::kMasks,
     .spatial = true,
     .take = take_masks,

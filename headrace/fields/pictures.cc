@@ -57,11 +57,11 @@ Result<void> check_annotated_size(const Beginning& from, const ImageHeader& head
               .what = "\"" + from.state.name + "\" is " + text(is_width, is_height) +
                       " (width x height), and its annotations are of " + text(width, height),
               .hint =
-                  "check the folder of the pictures; check_sizes=False of hr.coco() does not "
+                  "check the folder of the images; check_sizes=False of hr.coco() does not "
                   "compare them"};
   if (swaps && is_width == height && is_height == width) {
-    error.hint = turns ? "exif_orientation=False: they were drawn on the picture as it is stored"
-                       : "exif_orientation=True turns the picture as its Exif tag (" +
+    error.hint = turns ? "exif_orientation=False: they were drawn on the image as it is stored"
+                       : "exif_orientation=True turns the image as its Exif tag (" +
                              std::to_string(header.exif_orientation) + ") says";
   }
   return error;
@@ -89,7 +89,7 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
     return Error{.code = &kAnotherForm,
                  .what = "\"" + from.state.name + "\" is " + text_of_form(*form) +
                          ", and the first one was " + text_of(from.state),
-                 .hint = "mode=\"RGB\", \"L\" or \"RGBA\" makes all pictures alike"};
+                 .hint = "mode=\"RGB\", \"L\" or \"RGBA\" makes all images alike"};
   }
   opened->color = form->color;
   opened->sample = form->sample;

@@ -23,7 +23,7 @@ const ErrorCode kNothingToDecode{
 // Why no picture can be decoded on the device; empty where nothing is in the way.
 std::string in_the_way(const DecodeQuestion& question) {
   if (question.finish == FinishUse::kHost) return "finish=\"host\" wants finished rows";
-  if (!question.encoded) return "the source has no encoded pictures";
+  if (!question.encoded) return "the source has no encoded images";
   if (question.strict) return "strict=True looks at all of a file";
   return {};
 }
@@ -52,7 +52,7 @@ DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& f
   if (!choice.there || std::ranges::count(finish.decodable, true)) return choice;
   return on_cpu(question, finish.any()
                               ? "only clips or masks are finished there, which threads decode"
-                              : "pictures are finished on the " + finish.text);
+                              : "images are finished on the " + finish.text);
 }
 
 DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,

@@ -105,11 +105,11 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
   expect([](DecodeQuestion& asked) { asked.finish = FinishUse::kHost; }, kFinished,
          "finish=\"host\" wants finished rows");
   expect([](DecodeQuestion& asked) { asked.encoded = false; }, kFinished,
-         "the source has no encoded pictures");
+         "the source has no encoded images");
   expect([](DecodeQuestion& asked) { asked.strict = true; }, kFinished,
          "strict=True looks at all of a file");
   expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine stands in the way"},
-         "pictures are finished on the host: RandomAffine stands in the way");
+         "images are finished on the host: RandomAffine stands in the way");
   expect([](DecodeQuestion&) {},
          {.there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
          "only clips or masks are finished there, which threads decode");

@@ -90,7 +90,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   if (use == FinishUse::kHost) return {{}, "host"};
   if (device.empty()) return {{}, "host: batches stay there"};
   FinishChoice out;
-  std::string why_not = "there are no pictures";
+  std::string why_not = "there are no images";
   std::vector<FinishPlace> there(plan.outputs().size());
   std::vector<bool> decodable(plan.outputs().size());
   for (size_t i = 0; i < plan.outputs().size(); ++i) {

@@ -182,7 +182,7 @@ TEST(Collage, OnlyWhatShowsIsDecoded) {
   (void)beside.crop({0, 0, 48, 32});
   (void)onto.crop({0, 0, 49, 32});
   EXPECT_TRUE(renderer.materialize(beside));
-  EXPECT_FALSE(renderer.materialize(onto)) << "an error of a tile is the picture's";
+  EXPECT_FALSE(renderer.materialize(onto)) << "an error of a tile is the image's";
   const WarpStyle style{.interpolation = Filter::kBilinear};
   for (const double move : {0.5, 40.5}) {  // to the right, and so away from what is shown
     const Warp warp = affine_warp({.translate = {move, 0}}, collage->size, style);

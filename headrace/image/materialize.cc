@@ -33,7 +33,7 @@ RenderTask task_for(const Recipe& recipe, Picture& into) {
 Result<void> Renderer::check_growth(size_t before, size_t after) const {
   if (after <= largest_picture_ || after / 2 <= before) return {};
   return Error{.code = &kGrownTooLarge,
-               .what = "a picture of " + std::to_string(before) + " bytes would take " +
+               .what = "an image of " + std::to_string(before) + " bytes would take " +
                        std::to_string(after)};
 }
 

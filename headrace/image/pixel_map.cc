@@ -30,7 +30,7 @@ bool is_picture_dtype(DType dtype) {
 
 void check_dtype(DType dtype) {
   if (is_picture_dtype(dtype)) return;
-  raise(kBadDType, "a picture cannot be " + std::string(name_of(dtype)),
+  raise(kBadDType, "an image cannot be " + std::string(name_of(dtype)),
         "use uint8, uint16, float32, float16 or bfloat16");
 }
 

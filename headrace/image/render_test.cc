@@ -96,7 +96,7 @@ class TestDecoder final : public ImageDecoder {
 
 const CodecRecord kTestCodec{
     .name = "test",
-    .doc = "Pictures that are made up.",
+    .doc = "Images that are made up.",
     .oracle = "itself",
     .suffixes = {},
     .sniff =

@@ -56,7 +56,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"stages.coded", "seconds", "Preparing encoded images that a device decodes.",
      value_of<&S::stages, &StageSeconds::coded>, Tells::kSoFar, Adds::kSum, "",
      "preparing images for the device"},
-    {"stages.transform", "seconds", "Decoding after the entropy stage: IDCT, upsampling, colour.",
+    {"stages.transform", "seconds", "Decoding after the entropy stage: IDCT, upsampling, color.",
      value_of<&S::stages, &StageSeconds::transform>, Tells::kSoFar, Adds::kSum, "",
      "decoding after the entropy stage"},
     {"stages.resample", "seconds", "Resizing.", value_of<&S::stages, &StageSeconds::resample>,

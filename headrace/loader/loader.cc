@@ -308,7 +308,7 @@ class Loader::Impl {
     said_orientation_ = true;
     try {
       options().warn(
-          "there are pictures that lie on a side, or mirrored, as their Exif tags say; they are "
+          "there are images that lie on a side, or mirrored, as their Exif tags say; they are "
           "delivered as they are stored (exif_orientation=True turns them upright, "
           "exif_orientation=False says that this is meant; stats()[\"exif_ignored\"] counts them)");
     } catch (...) {  // warnings may be errors

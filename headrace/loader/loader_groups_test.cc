@@ -49,7 +49,7 @@ class FlatDecoder final : public ImageDecoder {
 template <int kLanes>
 CodecRecord flat_codec(std::string_view name) {
   return {.name = name,
-          .doc = "Pictures that are made up.",
+          .doc = "Images that are made up.",
           .oracle = "itself",
           .suffixes = {},
           .sniff =

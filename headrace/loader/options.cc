@@ -128,7 +128,7 @@ std::vector<LoaderOption> order_options() {
         .type = ParamType::kBool,
         .doc =
             "Shuffle each epoch, as a function of (seed, epoch). True: over all records. "
-            "\"blocks\": shuffle blocks of neighbouring records (a few MiB each), and the records "
+            "\"blocks\": shuffle blocks of neighboring records (a few MiB each), and the records "
             "of shuffle_window of them at a time, for disks with slow random reads. \"streams\": "
             "deal blocks to streams, of which each machine reads its own, for remote data and "
             "several machines. See docs/guide/data/combining.md.",
@@ -321,7 +321,7 @@ std::vector<LoaderOption> bad_data_options() {
            .type = ParamType::kString,
            .doc = "\"refuse\": a JPEG whose needed rows are missing is a bad record (so is such a "
                   "PNG); other damage is repaired as libjpeg does, counted in stats() and reported "
-                  "once per epoch. \"repair\": missing rows are grey.",
+                  "once per epoch. \"repair\": missing rows are gray.",
            .fallback = std::string("refuse")},
           kBadData, [](auto& o) -> auto& { return o.plan.repair; },
           {{"refuse", false}, {"repair", true}}),

@@ -69,7 +69,7 @@ void ReadPath::keep() {
 
 std::string text_of(const RowIndexStats& stats) {
   if (stats.file.empty()) return stats.note.empty() ? "off" : "none (" + stats.note + ")";
-  return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " pictures (" +
+  return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " images (" +
          (stats.learns ? "grows, " : "") + stats.file + ")" +
          (stats.note.empty() ? "" : "; " + stats.note);
 }

@@ -147,7 +147,7 @@ Param padding_mode_param() {
           .type = ParamType::kString,
           .doc =
               "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
-              "\"reflect\" mirrors the picture at it, and \"symmetric\" behind it. With these "
+              "\"reflect\" mirrors the image at it, and \"symmetric\" behind it. With these "
               "pixels are computed before the step, and boxes and keypoints are refused.",
           .fallback = std::string("constant"),
           .choices = {"constant", "edge", "reflect", "symmetric"}};
@@ -162,7 +162,7 @@ Padding padding_from(std::string_view padding_mode) {
 std::string why_not_padded(Padding padding, const FieldState& follower) {
   if (padding == Padding::kConstant || follower.kind == FieldKind::kMasks) return {};
   return "\"" + follower.name +
-         "\" cannot follow: a border that repeats the picture repeats its objects, and "
+         "\" cannot follow: a border that repeats the image repeats its objects, and "
          "padding_mode=\"constant\" alone moves " +
          std::string(name_of(follower.kind));
 }
@@ -215,7 +215,7 @@ Param antialias_param() {
       .name = "antialias",
       .type = ParamType::kBool,
       .doc =
-          "Whether the filter widens when a picture shrinks, as Pillow's does. False: the pixels "
+          "Whether the filter widens when an image shrinks, as Pillow's does. False: the pixels "
           "that torch gives tensors, uint8 by \"bilinear\" and \"bicubic\", any by \"nearest\" and "
           "\"nearest-exact\". Masks do not ask.",
       .fallback = true};
@@ -228,7 +228,7 @@ void raise_misfit(std::string_view owner, const std::string& what, const std::st
 Param mask_fill_param() {
   return {.name = "mask_fill",
           .type = ParamType::kFloat,
-          .doc = "The value of masks around the picture: often 255, which losses ignore.",
+          .doc = "The value of masks around the image: often 255, which losses ignore.",
           .fallback = 0.0,
           .minimum = 0,
           .maximum = 255};
@@ -281,7 +281,7 @@ Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {
   return {.code = &kTooSmall,
           .what = "[" + std::string(owner) + "] the crop is " + text_of(needed) +
-                  " (height x width), the picture " + text_of(picture),
+                  " (height x width), the image " + text_of(picture),
           .hint = std::move(hint)};
 }
 

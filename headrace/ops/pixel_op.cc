@@ -18,7 +18,7 @@ void PixelOp::plan(FieldState& field) const {
   if (field.kind == FieldKind::kMask) {
     raise_misfit(name_, "\"" + field.name + "\" is a mask: its values are class ids",
                  "leave it out of fields=; kinds={\"" + field.name +
-                     "\": \"image\"} says that it is a picture");
+                     "\": \"image\"} says that it is an image");
   }
   if (field.kind != FieldKind::kImage) {
     raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +

@@ -89,7 +89,7 @@ std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
     const int left = step.left_behind.front();
     Error error = draft.left_behind_error(step, left);
     if (std::ranges::count(draft.alone, left)) {
-      error.note = "a picture has moved without it before, by fields= of that step";
+      error.note = "an image has moved without it before, by fields= of that step";
     }
     return error;
   }

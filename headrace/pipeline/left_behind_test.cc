@@ -98,7 +98,7 @@ TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
   EXPECT_NE(refusal(schema, {flip()}, lists()).find("kinds={\"seg\": \"mask\"} of the source"),
             std::string::npos);
   const Schema wide = {files("image"), {"ids", FieldKind::kMasks, DType::kInt64, {6, 8}, false}};
-  EXPECT_EQ(refusal(wide, {flip()}, lists()), "accepted") << "no picture has such values";
+  EXPECT_EQ(refusal(wide, {flip()}, lists()), "accepted") << "no image has such values";
 }
 
 TEST(AnArrayOfThreeChannels, MayBeAPictureAndMoveAlong) {
@@ -109,7 +109,7 @@ TEST(AnArrayOfThreeChannels, MayBeAPictureAndMoveAlong) {
 
 TEST(WhatNobodyWants, MayBeLeftBehind) {
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"image", "label"})));
-  EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no picture moves";
+  EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no image moves";
   EXPECT_EQ(refusal([&] { make_plan(kDetection, Pipeline{{flip()}, {}, {"boxes"}}, lists()); }),
             "accepted");
   PlanOptions looking = lists();

@@ -83,9 +83,9 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
     }
     if (is_picture(state.kind) && declared.shape.size() != 3) {
       raise(kBadStep,
-            "[" + step.function->name() + "] declares the picture \"" + declared.name + "\" as " +
+            "[" + step.function->name() + "] declares the image \"" + declared.name + "\" as " +
                 text_of(declared.dtype, declared.shape),
-            "pictures are (C, H, W), with -1 where records differ");
+            "images are (C, H, W), with -1 where records differ");
     }
     if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
     if (known != step.output_names.end()) {

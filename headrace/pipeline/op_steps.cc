@@ -170,7 +170,7 @@ void add_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
   };
   if (step.op->moves() && std::ranges::all_of(step.fields, follows_one)) {
     raise(kNothingToDo,
-          "[" + spec.name + "] has no picture here that " + draft.names_of(step.fields) +
+          "[" + spec.name + "] has no image here that " + draft.names_of(step.fields) +
               " could follow",
           "one list for the whole record moves them together");
   }

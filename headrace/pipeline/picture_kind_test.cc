@@ -14,7 +14,7 @@ constexpr FieldKind kNew{200};
 
 const KindRecord kDepth{
     .name = "test_depth",
-    .doc = "A picture of one channel whose values are distances.",
+    .doc = "An image of one channel whose values are distances.",
     .kind = kNew,
     .form = ValueForm::kPicture,
     .spatial = true,

@@ -89,7 +89,7 @@ void put_on_device(PlanDraft& draft, const std::string& name) {
     });
     draft.device_points[field] = {.from_start = is_first};
   }
-  if (!any) raise(kNoPlace, label + "there is no picture here: " + draft.names_of(seen));
+  if (!any) raise(kNoPlace, label + "there is no image here: " + draft.names_of(seen));
 }
 
 void check_on_device(PlanDraft& draft, const Step& step) {

@@ -153,7 +153,7 @@ Error broken(const Step& step, const FieldState& promise, const PythonValue& val
         "declare the floats: T.Python(function, returns={\"" + promise.name + "\": (\"" +
         std::string(name_of(pictures ? DType::kFloat32 : value.view.dtype)) + "\", " +
         python_text_of(fits(promise.shape, value.view.shape) ? promise.shape : value.view.shape) +
-        ")})" + (pictures ? ", of pictures as float32" : "");
+        ")})" + (pictures ? ", of images as float32" : "");
   } else if (dtype_alone) {
     hint = "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or " + hint;
   }

@@ -148,7 +148,7 @@ TEST(PythonStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
             "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
-            "8))}), of pictures as float32");
+            "8))}), of images as float32");
   const auto small_floats = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kFloat32, {3, 4, 4}, std::vector<float>(48)));
   };

@@ -80,7 +80,7 @@ TEST(Begin, FieldsOfOneRowGroupHaveAsManyRowsAsOneAnother) {
 
 TEST(Begin, BytesThatAreNoPictureAreARecordsError) {
   const PlanPtr plan = plan_of({files("image")}, {crop(8)});
-  Processed run(plan, Read().text("not a picture at all, but long enough to be asked"));
+  Processed run(plan, Read().text("not an image at all, but long enough to be asked"));
   ASSERT_FALSE(run.result());
   EXPECT_EQ(run.result().error().code->kind, ErrorKind::kData);
 }

@@ -154,7 +154,7 @@ std::string Plan::text() const {
     rows.push_back({std::to_string(rows.size()), step.label, fields,
                     "groups of " + std::to_string(step.op->group()), "batch"});
   }
-  std::string out = "Steps (those of one pass over a picture are rendered as one):\n";
+  std::string out = "Steps (those of one pass over an image are rendered as one):\n";
   out += rows.size() == 1 ? "  none\n" : table(rows);
   rows = {{"output", "from", "what", "per record"}};
   for (const Output& output : parts_.outputs) {

@@ -45,7 +45,7 @@ int deciding_field(const PlanDraft& draft, const Step& step) {
   }
   raise(kSeveralGroups,
         found.empty()
-            ? step.label + " has no boxes, points or masks to decide by, that follow a picture"
+            ? step.label + " has no boxes, points or masks to decide by, that follow an image"
             : step.label + " would decide by " + draft.names_of(found),
         hint);
 }
@@ -108,7 +108,7 @@ void add_canvas(PlanDraft& draft, Step& step) {
   }
   if (alone || step.looked_at.empty()) {
     raise(kNoCanvas,
-          step.label + " needs the picture that " + draft.names_of({wanting}) + " lies on, and " +
+          step.label + " needs the image that " + draft.names_of({wanting}) + " lies on, and " +
               (alone ? "it has moved without that field before" : "there is none here"),
           "one list for the whole record moves them together");
   }

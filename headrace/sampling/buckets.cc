@@ -127,7 +127,7 @@ const SamplerRecord kBuckets{
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
               .doc = "One number a record, which need not be whole (seconds), or the name of a "
-                     "field of one number, or of a field of sounds, whose headers are read once "
+                     "field of one number, or of an audio field, whose headers are read once "
                      "then (``source.lengths(name)`` gives them, to be kept).",
               .required = true},
     .params = {{.name = "batch_size",

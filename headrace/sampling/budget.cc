@@ -171,12 +171,12 @@ const SamplerRecord kBudget{
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
               .doc = "One number a record, which need not be whole (seconds), or the name of a "
-                     "field of one number, or of a field of sounds, whose headers are read once "
+                     "field of one number, or of an audio field, whose headers are read once "
                      "then.",
               .required = true},
     .params = {{.name = "total",
                 .type = ParamType::kFloat,
-                .doc = "Of all ranks together, in the unit of the lengths; of a field of sounds in "
+                .doc = "Of all ranks together, in the unit of the lengths; of an audio field in "
                        "seconds.",
                 .required = true},
                {.name = "num_buckets",

@@ -190,7 +190,7 @@ const SamplerRecord kStreams{
     .doc =
         "Each record once, for data far away and many machines: ``shuffle=\"streams\"``, with its "
         "parameters.\n\n"
-        "Blocks of neighbouring records (a few MiB each) are dealt to ``count`` streams, and every "
+        "Blocks of neighboring records (a few MiB each) are dealt to ``count`` streams, and every "
         "stream gives the same rows of every global batch, out of ``window`` blocks at a time. "
         "Ranks take whole streams where their number divides ``count``, so together they read each "
         "block about once an epoch. The order does not depend on the number of ranks.",

@@ -259,7 +259,7 @@ void ask_about_mask(const Field& field) {
   if (field.kind != FieldKind::kImage || !names_mask(field.name)) return;
   raise(kMaskOrImage, "\"" + field.name + "\" is an image, and its name says mask",
         "kinds={\"" + field.name + "\": \"mask\"} for class ids, kinds={\"" + field.name +
-            "\": \"image\"} for a picture");
+            "\": \"image\"} for an image");
 }
 
 }  // namespace headrace

@@ -24,7 +24,7 @@ const ErrorCode kLeadsOutside{
     "trust the dataset, or wrote it yourself, pass outside=True."};
 
 const ErrorCode kNoPicture{
-    "HR0278", ErrorKind::kData, "a file outside of the dataset that is not a picture",
+    "HR0278", ErrorKind::kData, "a file outside of the dataset that is not an image",
     "A list or table names this file as an image, audio or a video, or a link in the dataset's folder "
     "leads to it. It does not lie in that folder, and its first bytes are none of these, so its content "
     "goes nowhere: a mistake in the list or the link, or an attempt to get at a file of this machine.",

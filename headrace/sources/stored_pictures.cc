@@ -89,7 +89,7 @@ SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& op
     return is_decoded(field) && wanted(field.name);
   });
   if (!any) {
-    raise(kNothingDecoded, "no field of the source is an encoded picture",
+    raise(kNothingDecoded, "no field of the source is an encoded image",
           "leave mode= out; arrays come as they are");
   }
   if (options.mode != PictureMode::kStored) return source;

@@ -137,7 +137,7 @@ Error too_large_error(const std::string& path, uint64_t bytes, std::string_view 
   return {.code = &kTooLarge,
           .what = "the file has " + std::to_string(bytes) + " bytes, " + std::string(why),
           .where = {.file = path},
-          .hint = "look at the file: a picture is never that large"};
+          .hint = "look at the file: an image is never that large"};
 }
 
 Error above_cap_error(const std::string& path, uint64_t bytes, uint64_t cap) {

@@ -40,7 +40,7 @@ _NO_SUCH_FORMAT = declare(
 _OTHERWISE = {
     "ToTensor": 'write ToDtype("float32", scale=True)',
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
-    "PILToTensor": "leave it out: pictures are (C, H, W) uint8 tensors from the start",
+    "PILToTensor": "leave it out: images are (C, H, W) uint8 tensors from the start",
     "ToPureTensor": "leave it out: batches are plain arrays and tensors",
     "ToPILImage": "leave it out: a step in Python gets arrays, and may make what it wants of them",
     "Identity": "leave it out",

@@ -2,7 +2,7 @@
 """Transforms on one image or record, without a loader of one's own.
 
 Behind each form of record (names, kinds, dtypes) stands a loader over one record, which the next
-call fills anew: the engine's plan is made once, and a call costs the transforms and some 0.2 ms.
+call fills again: the engine's plan is made once, and a call costs the transforms and some 0.2 ms.
 """
 
 from __future__ import annotations

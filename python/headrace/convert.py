@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of any source to a container: same records, same order, pictures unchanged.
+"""Conversion of any source to a container: same records, same order, images unchanged.
 
 >>> import headrace as hr, numpy as np, tempfile, os
 >>> src = hr.records(x=np.arange(6, dtype=np.float32).reshape(3, 2), label=[2, 0, 1])
@@ -67,7 +67,7 @@ def convert(
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
     each. After an interruption the same call goes on where it stopped. A file that is no image is
-    written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether pictures are
+    written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether images are
     whole inside is for ``headrace scan`` to find out.
     ConfigError HR0277, HR0279, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a
     package that is missing; StorageError HR0275 of a full disk; DataError HR0416 and what reading

@@ -5,7 +5,7 @@
 
     >>> import headrace as hr
     >>> print(hr.folder.__doc__.splitlines()[0])
-    A folder of pictures. With folders in it, each is a class (their names, sorted) and is ...
+    A folder of images. With folders in it, each is a class (their names, sorted) and is ...
 
 Where the format takes several files, a path may be a pattern of them ("train-{0000..0146}.tar",
 "train-*.tar") or a list of paths. The functions are made from the engine's registry; nothing here

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row indexes: where the rows of each JPEG picture begin, so that decoding can start at a crop.
+"""Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop.
 
 A loader uses the index of its dataset by itself where there is one; pixels do not depend on it.
 
@@ -31,7 +31,7 @@ def index(
     progress: Progress | None = None,
     part: Any = None,
 ) -> dict[str, Any]:
-    """Make the row index of a dataset: one file, about 1.2 % of the pictures' size.
+    """Make the row index of a dataset: one file, about 1.2 % of the images' size.
 
     out: the file; default, in ``HEADRACE_CACHE``, where loaders of this dataset look for it. A
     loader is told of another: ``Loader(index=out)``. threads: default, the allowed cores.
@@ -42,7 +42,7 @@ def index(
     The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
     join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
     that ``headrace index --json`` prints. Raises ConfigError where records have no encoded
-    pictures, StorageError where the file cannot be written; bad records are counted and left out.
+    images, StorageError where the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
     number = 0 if threads is None else arguments.integer("threads", threads, 1)

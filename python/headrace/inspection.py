@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking into a loader: its plan, one record step by step, pictures, times, and what they mean."""
+"""Looking into a loader: its plan, one record step by step, images, times, and what they mean."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class Trace(list[Stage]):
 
     @property
     def pictures(self) -> Grid:
-        """The images of all stages, as one picture, with what lies in them drawn over.
+        """The images of all stages, as one image, with what lies in them drawn over.
 
-        Of clips the frames, of sounds their waveforms.
+        Of clips the frames, of audio clips their waveforms.
         """
         pictures = [stage.picture for stage in self if stage.picture is not None]
         if not pictures:
             raise ValueError(
-                "no step of this record has a field to look at: an image, clip or sound"
+                "no step of this record has a field to look at: an image, clip or audio"
             )
         return Grid(pictures)
 
@@ -261,7 +261,7 @@ _ADVICE = {
 
 
 def bottleneck(stats: Stats, packs: bool = True) -> str:
-    """See Loader.bottleneck. packs: whether the records have pictures, which packing helps."""
+    """See Loader.bottleneck. packs: whether the records have images, which packing helps."""
     if not stats["batches"] or not stats["wall_seconds"]:
         return "Nothing is known yet: no batch was taken."
     waited = stats["wait_seconds"] / stats["wall_seconds"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a record is drawn over its picture: which fields, and where their numbers say it lies."""
+"""What of a record is drawn over its image: which fields, and where their numbers say it lies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def overlay_of(
     size: tuple[int, int],
     classes: Any,
 ) -> Overlay:
-    """Of one record's fields, over a picture of ``size`` (height, width); ``classes`` are the names
+    """Of one record's fields, over an image of ``size`` (height, width); ``classes`` are the names
     of labels, where the source has them."""
     boxes, masks, ids, points, names = [], [], [], [], []
     for name, value in fields.items():

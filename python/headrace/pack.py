@@ -53,7 +53,7 @@ def pack(
     """Write a dataset, or several one after another, as a pack; ``headrace.open(out)`` opens it.
 
     sources: a path, a Source, or a list of them with the same fields.
-    level: how JPEG pictures are stored, losslessly: 'fast', 'dense', or 'none' for as they are.
+    level: how JPEG images are stored, losslessly: 'fast', 'dense', or 'none' for as they are.
     shards: more than one makes ``out`` a folder of so many files, still one source.
     overwrite: replace a pack that stands at ``out``.
     progress: called with (records done, records).
@@ -124,9 +124,9 @@ def unpack(
     """Give the files of a pack back, byte for byte, below a folder.
 
     What is not a file stands beside them: numbers and text in ``labels.jsonl``, a line for each
-    record, arrays in ``FIELD.npy``. A folder of pictures comes back as it was and needs neither.
+    record, arrays in ``FIELD.npy``. A folder of images comes back as it was and needs neither.
 
-    overwrite: replace files that have other bytes. recover: of a pack that was cut off, give back
+    overwrite: replace files that have other bytes. recover: of a pack that was truncated, give back
     what is whole. Returns the numbers that ``headrace unpack --json`` prints.
     """
     return _core.unpack(

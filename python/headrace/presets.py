@@ -80,7 +80,7 @@ def imagenet_eval(
     dtype: Any = "float32",
     interpolation: Any = "bilinear",
 ) -> list[T.Transform]:
-    """Resize the shorter side, crop the centre, normalize. resize: default, size * 256 / 224."""
+    """Resize the shorter side, crop the center, normalize. resize: default, size * 256 / 224."""
     return [
         T.Resize(resize or round(size * 256 / 224), interpolation=interpolation),
         T.CenterCrop(size),
@@ -112,7 +112,7 @@ def imagenet_reference(
 
 @_said_by_name
 def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[Any]:
-    """One view of SimCLR's: crop, flip, colours, grey, blur. ``strength``: of the colours."""
+    """One view of SimCLR's: crop, flip, colors, gray, blur. ``strength``: of the colors."""
     colors = T.ColorJitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
     return [
         T.RandomResizedCrop(size),
@@ -166,9 +166,9 @@ def dino(
 def detection_ssd(
     size: int | tuple[int, int] = 300, *, fill: Any = (123, 117, 104), dtype: Any = "float32"
 ) -> list[T.Transform]:
-    """torchvision's SSD recipe: colours, zoom out, IoU crop, flip; boxes and their rows follow.
+    """torchvision's SSD recipe: colors, zoom out, IoU crop, flip; boxes and their rows follow.
 
-    Boxes of less than a pixel are left out, with their labels. ``fill``: around a picture that
+    Boxes of less than a pixel are left out, with their labels. ``fill``: around an image that
     becomes smaller. torchvision's detectors take label 0 for the background: read COCO with
     ``category_ids="keep"``, and take ``images, targets = batch.detection()``.
     """
@@ -192,11 +192,11 @@ def detection_mosaic(
     partners_within: int | None = None,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
-    """YOLO's recipe: four records on one canvas, moved and scaled, colours, flip.
+    """YOLO's recipe: four records on one canvas, moved and scaled, colors, flip.
 
     Boxes of which less than ``min_visibility`` is left are left out, with their labels.
     ``partners_within``: three of the four are of so many positions before the record, and each
-    picture is decoded once (:class:`~headrace.transforms.Mosaic`); None: of the whole epoch.
+    image is decoded once (:class:`~headrace.transforms.Mosaic`); None: of the whole epoch.
     """
     return [
         T.Mosaic(size, partners_within=partners_within),
@@ -215,7 +215,7 @@ def segmentation_train(
 ) -> list[T.Transform]:
     """torchvision's recipe for segmentation: random size, flip, crop; masks follow.
 
-    Pictures smaller than the crop are padded on the right and below: with black, masks with
+    Images smaller than the crop are padded on the right and below: with black, masks with
     ``ignore``. ``images, masks = batch.segmentation()`` has masks (B, H, W) int64.
     """
     return [
@@ -231,10 +231,10 @@ def segmentation_train(
 def log_mel(
     seconds: float = 10.0, *, sample_rate: int = 16000, n_mels: int = 80
 ) -> list[T.Transform]:
-    """Log-mel spectrograms of a random stretch of each sound, (1, n_mels, frames), in decibels.
+    """Log-mel spectrograms of a random segment of each clip, (1, n_mels, frames), in decibels.
 
-    Sounds of any rate and any number of channels; windows of 25 ms, every 10 ms. Shorter ones get
-    silence behind them.
+    Audio of any rate and any number of channels; windows of 25 ms, every 10 ms. Shorter clips
+    are padded with silence.
     """
     return [
         T.Resample(new_freq=sample_rate),
@@ -276,7 +276,7 @@ def video_eval(
     stride: int = 4,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
-    """The clip in the middle, resized, cropped in the centre and normalized: (C, T, H, W)."""
+    """The clip in the middle, resized, cropped in the center and normalized: (C, T, H, W)."""
     return [
         T.CenterVideoClip(num_frames, stride=stride, layout="CTHW"),
         T.Resize(resize or round(size * 8 / 7)),

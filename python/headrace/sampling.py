@@ -124,7 +124,7 @@ def _lengths(given: Any, source: Records) -> tuple[list[int], int]:
 
 
 def _durations(given: Any, source: Records) -> tuple[list[int], int]:
-    """Of fields of anything but sounds their numbers."""
+    """Of fields of anything but audio clips their numbers."""
     return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
 
 

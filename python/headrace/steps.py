@@ -4,15 +4,15 @@
 A function's argument names are fields; an argument named ``rng`` receives a
 ``numpy.random.Generator`` that belongs to this record and this step, so its draws repeat exactly
 after a resume and on any number of threads. It returns a dictionary of fields, or the value alone
-where it takes one field. Pictures are (C, H, W) arrays. Fields come back with the dtype and shape
+where it takes one field. Images are (C, H, W) arrays. Fields come back with the dtype and shape
 that they had; what does not is declared with ``headrace.transforms.Python``. In a record of one
 field the argument may have any name.
 
 A torchvision v2 transform and an Albumentations Compose that move things get all that lies in the
-picture (headrace.library_steps), others ``image``; ``T.Python(transform, fields=("image",
-"mask"))`` names the fields instead. A function that moves a picture must move what lies in its
+image (headrace.library_steps), others ``image``; ``T.Python(transform, fields=("image",
+"mask"))`` names the fields instead. A function that moves an image must move what lies in its
 coordinates: a transform that is known to move the image alone is refused in a record that has a
-mask or boxes (HR0180), and so is a picture that comes back in another size.
+mask or boxes (HR0180), and so is an image that comes back in another size.
 
     >>> import numpy as np
     >>> def invert(image):
@@ -134,7 +134,7 @@ def Python(
 
     returns: fields that come back with another dtype or shape, and fields that it adds:
     (dtype, shape) with -1 where records differ, or (dtype, shape, kind). Without a kind, what lies
-    in a picture stays what it was where its new shape can be that; anything else goes by its name.
+    in an image stays what it was where its new shape can be that; anything else goes by its name.
     fields: those that it takes, in the order of its arguments; default, the arguments' names. They
     are also your word that nothing else moves: fields="image" of a crop leaves a mask as it is.
 

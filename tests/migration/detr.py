@@ -115,7 +115,7 @@ class ToTensor:
 
 
 class Normalize:
-    """The image, and boxes as fractions of it: (centre x, centre y, width, height)."""
+    """The image, and boxes as fractions of it: (center x, center y, width, height)."""
 
     def __init__(self, mean: list[float], std: list[float]) -> None:
         self.mean = mean

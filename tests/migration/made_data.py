@@ -26,7 +26,7 @@ SIZES = ((120, 90), (90, 120), (100, 100), (128, 72), (75, 131))
 
 
 def photo(number: int, size: tuple[int, int]) -> Image.Image:
-    """Smooth colours with some edges, as JPEG likes them; no two alike."""
+    """Smooth colors with some edges, as JPEG likes them; no two alike."""
     width, height = size
     y, x = np.mgrid[0:height, 0:width]
     waves = [128 + 100 * np.sin(x / (7 + k + number % 5) + y / (11 - k) + number) for k in range(3)]
@@ -67,8 +67,8 @@ def table(root: Path) -> Path:
 def coco(root: Path) -> Path:
     """root/train2017/NUMBER.jpg and root/annotations/instances_train2017.json; likewise val2017.
 
-    Up to three objects a picture, of three of COCO's categories, with polygons; each seventh
-    picture of train2017 has none, and one object in nine is a crowd (run lengths).
+    Up to three objects an image, of three of COCO's categories, with polygons; each seventh
+    image of train2017 has none, and one object in nine is a crowd (run lengths).
     """
     categories = [{"id": 1, "name": "person"}, {"id": 3, "name": "car"}, {"id": 18, "name": "dog"}]
     (root / "annotations").mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 """The loaders of torchvision's reference script for detection, and the loop that reads them.
 
 With transforms of v2 over ``wrap_dataset_for_transforms_v2``, and with the script's own joint ones
-over a CocoDetection of its own; batches of pictures of like shape.
+over a CocoDetection of its own; batches of images of like shape.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class DetectionPresetEval:
 
 
 def _without_empty(dataset: Any) -> Any:
-    """A Subset of the pictures in which something is larger than a pixel."""
+    """A Subset of the images in which something is larger than a pixel."""
 
     def has_objects(anno: list[Any]) -> bool:
         return any(all(o > 1 for o in obj["bbox"][2:]) for obj in anno)
@@ -352,7 +352,7 @@ def train_one_epoch(model: nn.Module, optimizer: Any, data_loader: Any) -> int:
 
 
 def evaluate(data_loader: Any) -> int:
-    """How many pictures of the evaluated have an id that COCO's own API knows."""
+    """How many images of the evaluated have an id that COCO's own API knows."""
     coco = get_coco_api_from_dataset(data_loader.dataset)
     found = 0
     for _images, targets in data_loader:

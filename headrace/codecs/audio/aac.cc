@@ -64,7 +64,7 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
   if (!sound) return as_sound(sound.error());
   constexpr int kMpeg4Audio = 0x40;
   if (sound->codec != "mp4a" || sound->object_type != kMpeg4Audio) {
-    return unread_aac("holds a sound of another codec (" + sound->codec + ")");
+    return unread_aac("holds an audio clip of another codec (" + sound->codec + ")");
   }
   const Result<AacConfig> config = read_aac_lc(sound->parameters);
   if (!config) return config.error();
@@ -74,7 +74,7 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
   }
   if (const size_t packet = packet_behind_gap(*sound)) {
     return unread_sound(kAacName,
-                        "has gaps in its sound: packet " + std::to_string(packet) +
+                        "has gaps in its audio: packet " + std::to_string(packet) +
                             " comes later than the one before it has ended",
                         "fill them: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
   }

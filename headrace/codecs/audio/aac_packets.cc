@@ -28,7 +28,7 @@ Error unread_aac(std::string what) {
 
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters) {
   const AacConfig config = read_aac_config(parameters);
-  if (!config.is_good) return corrupt_sound(kAacName, "its decoder's parameters are cut off");
+  if (!config.is_good) return corrupt_sound(kAacName, "its decoder's parameters are truncated");
   if (config.object_type != 2 || config.has_sbr || config.short_frames || config.channels == 0) {
     return unread_aac("is of another form than AAC-LC (HE-AAC, for one)");
   }

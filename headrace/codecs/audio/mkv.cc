@@ -174,7 +174,7 @@ Result<double> start_of(const MkvSound& sound, const ByteRanges& file) {
 }
 
 Error gaps(std::string what) {
-  return unread_sound(kMkvName, "has gaps in its sound: " + std::move(what),
+  return unread_sound(kMkvName, "has gaps in its audio: " + std::move(what),
                       "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
 }
 
@@ -232,7 +232,7 @@ class MkvDecoder final : public AudioDecoder {
   Result<AudioHeader> read_header(const ByteRanges& file) override {
     Result<MkvSound> sound = read_mkv_sound(file);
     if (!sound) return std::move(sound.error());
-    if (sound->packets.empty()) return corrupt_sound(kMkvName, "its track of sound has no packet");
+    if (sound->packets.empty()) return corrupt_sound(kMkvName, "its track of audio has no packet");
     Result<AudioHeader> header =
         sound->codec.starts_with("A_AAC") ? aac_header(*sound, file) : other_header(*sound, file);
     if (!header) return header;
@@ -330,7 +330,7 @@ class MkvDecoder final : public AudioDecoder {
     if (!codec) {
       std::string name;
       for (const char c : sound.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-      return unread_sound(kMkvName, "holds a sound of the codec \"" + name + "\"",
+      return unread_sound(kMkvName, "holds an audio clip of the codec \"" + name + "\"",
                           "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
     }
     // In Ogg each packet is a page of its own.
@@ -338,7 +338,7 @@ class MkvDecoder final : public AudioDecoder {
     if (const uint64_t bytes = bytes_of_packets(sound) + kPage * sound.packets.size();
         bytes > ByteRanges::kMost) {
       return unread_sound(kMkvName,
-                          "has " + std::to_string(bytes >> 20) + " MiB of sound; up to " +
+                          "has " + std::to_string(bytes >> 20) + " MiB of audio; up to " +
                               std::to_string(ByteRanges::kMost >> 20) + " are read",
                           "convert it once: ffmpeg -i in.mkv -vn out.flac");
     }
@@ -363,7 +363,7 @@ bool begins_like_matroska(MkvBytes bytes) {
 
 const AudioCodecRecord kMkvSound{
     .name = "mka",
-    .doc = "The sound of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, samples.",
+    .doc = "The audio of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, samples.",
     .oracle = "what the reader of its codec gives",
     .suffixes = {".mka", ".weba"},
     .sniff = [](MkvBytes) { return false; },

@@ -74,9 +74,9 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   if (!top) return top.error();
   const SoundBytes moov = top->moov;
   const SoundBytes trak = sound_trak(moov);
-  if (trak.empty()) return no_pictures(kMp4Name, "has no track of sound");
+  if (trak.empty()) return no_pictures(kMp4Name, "has no track of audio");
   if (!top->fragments.empty()) {
-    return unread_video(kMp4Name, "has its sound in fragments",
+    return unread_video(kMp4Name, "has its audio in fragments",
                         "make one piece of it: ffmpeg -i in.mp4 -c copy out.mp4");
   }
   const SoundBytes mdia = mp4_box_in(trak, box_named("mdia"));

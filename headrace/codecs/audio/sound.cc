@@ -20,7 +20,7 @@ Error unknown_sound(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownSound, .what = "the file is empty"};
   if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
-    error.what = "no codec of sounds knows these bytes; they begin with";
+    error.what = "no audio codec knows these bytes; they begin with";
     for (const uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
       error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
     }

@@ -39,7 +39,7 @@ constexpr const char* kFetchAgain = "fetch the file again, or leave such records
 
 Error corrupt_sound(std::string_view kind, std::string what) {
   return {.code = &kCorruptSound,
-          .what = "no sound " + std::string(kind) + " file: " + std::move(what),
+          .what = "no valid " + std::string(kind) + " file: " + std::move(what),
           .hint = kFetchAgain};
 }
 
@@ -68,7 +68,7 @@ Error too_large_sound(std::string_view kind) {
 
 Error no_track_of_sound(std::string_view kind) {
   return {.code = &kNoTrackOfSound,
-          .what = "this " + std::string(kind) + " file has no track of sound",
+          .what = "this " + std::string(kind) + " file has no track of audio",
           .hint = "leave such records out (on_error=)"};
 }
 

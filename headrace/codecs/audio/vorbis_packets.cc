@@ -77,7 +77,7 @@ Result<std::vector<std::span<const uint8_t>>> vorbis_headers(std::span<const uin
     while (more == 255 && at < parameters.size()) sizes[i] += more = parameters[at++];
   }
   if (sizes[0] + sizes[1] >= parameters.size() - at) {
-    return corrupt_vorbis("its decoder's parameters are cut off");
+    return corrupt_vorbis("its decoder's parameters are truncated");
   }
   sizes[2] = parameters.size() - at - sizes[0] - sizes[1];
   std::vector<std::span<const uint8_t>> out;
@@ -105,7 +105,8 @@ Result<std::vector<int64_t>> vorbis_positions(std::span<const std::span<const ui
   for (size_t i = 0; i < packets.size(); ++i) {
     ogg_packet packet = packet_of(packets[i], i + kHeaders);
     const long size = core.block_size(&vorbis.info, &packet);
-    if (size <= 0) return corrupt_vorbis("packet " + std::to_string(i) + " of it is not a sound");
+    if (size <= 0)
+      return corrupt_vorbis("packet " + std::to_string(i) + " of it is not an audio clip");
     if (before > 0) position += before / 4 + size / 4;
     before = size;
     out.push_back(position);

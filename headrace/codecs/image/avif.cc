@@ -90,7 +90,7 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   if (result != AVIF_RESULT_OK) return avif_error(result, bytes);
   if (decoder->image->width == 0 || decoder->image->height == 0 ||
       decoder->image->width > INT32_MAX || decoder->image->height > INT32_MAX) {
-    return corrupt_picture(kAvifName, "it has no sound size");
+    return corrupt_picture(kAvifName, "it has no valid size");
   }
   // The coded picture may be larger than the container says, and libavif would shrink it. A tile of
   // a small one may have an edge.
@@ -180,9 +180,9 @@ class AvifDecoder : public ImageDecoder {
 
 const CodecRecord kAvif{
     .name = "avif",
-    .doc = "AVIF: still pictures, with and without alpha, and the first frame of sequences.",
+    .doc = "AVIF: still images, with and without alpha, and the first frame of sequences.",
     .oracle =
-        "Pillow 13's AVIF plugin, colours by its convert: bytes are equal where libavif is built "
+        "Pillow 13's AVIF plugin, colors by its convert: bytes are equal where libavif is built "
         "with libyuv, as Debian's is; within 3 levels elsewhere",
     .suffixes = {".avif", ".avifs"},
     .sniff =

@@ -18,28 +18,28 @@ struct Signature {
 
 // The longer ones stand in front of those that begin alike.
 constexpr Signature kSignatures[] = {
-    {8, "WEBP"sv, "a WebP picture", "RIFF"sv},
-    {0, "GIF87a"sv, "a GIF picture"},
-    {0, "GIF89a"sv, "a GIF picture"},
-    {0, "II*\0"sv, "a TIFF picture"},
-    {0, "MM\0*"sv, "a TIFF picture"},
-    {0, "II+\0"sv, "a BigTIFF picture"},
-    {0, "MM\0+"sv, "a BigTIFF picture"},
-    {4, "ftypavi"sv, "an AVIF picture"},
-    {4, "ftyphei"sv, "a HEIC picture"},
-    {4, "ftyphev"sv, "a HEIC picture"},
-    {4, "ftypmif1"sv, "a HEIF picture"},
-    {4, "ftypmsf1"sv, "a HEIF picture"},
+    {8, "WEBP"sv, "a WebP image", "RIFF"sv},
+    {0, "GIF87a"sv, "a GIF image"},
+    {0, "GIF89a"sv, "a GIF image"},
+    {0, "II*\0"sv, "a TIFF image"},
+    {0, "MM\0*"sv, "a TIFF image"},
+    {0, "II+\0"sv, "a BigTIFF image"},
+    {0, "MM\0+"sv, "a BigTIFF image"},
+    {4, "ftypavi"sv, "an AVIF image"},
+    {4, "ftyphei"sv, "a HEIC image"},
+    {4, "ftyphev"sv, "a HEIC image"},
+    {4, "ftypmif1"sv, "a HEIF image"},
+    {4, "ftypmsf1"sv, "a HEIF image"},
     {4, "ftyp"sv, "an MP4 file"},
-    {0, "\0\0\0\x0CjP  \r\n\x87\n"sv, "a JPEG 2000 picture"},
-    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 picture"},
-    {0, "\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL picture"},
-    {0, "\xFF\x0A"sv, "a JPEG XL picture"},
+    {0, "\0\0\0\x0CjP  \r\n\x87\n"sv, "a JPEG 2000 image"},
+    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 image"},
+    {0, "\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL image"},
+    {0, "\xFF\x0A"sv, "a JPEG XL image"},
     {0, "\xFF\xD8"sv, "a file that begins like a JPEG (FF D8) and has no marker after that"},
     {0, "8BPS"sv, "a Photoshop document"},
-    {0, "qoif"sv, "a QOI picture"},
-    {0, "v/1\x01"sv, "an OpenEXR picture"},
-    {0, "#?RADIANCE"sv, "a Radiance picture"},
+    {0, "qoif"sv, "a QOI image"},
+    {0, "v/1\x01"sv, "an OpenEXR image"},
+    {0, "#?RADIANCE"sv, "a Radiance image"},
     {0, "%PDF"sv, "a PDF document"},
     {0, "\0\0\1\0"sv, "a Windows icon"},
     {0, "\x1F\x8B"sv, "a gzip file"},
@@ -50,7 +50,7 @@ constexpr Signature kSignatures[] = {
     {0, "<svg"sv, "an SVG drawing"},
     {0, "<?xml"sv, "an XML file"},
     {0, "version https://"sv, "a pointer of git-lfs, whose file was not fetched"},
-    {0, "BM"sv, "a BMP picture"},
+    {0, "BM"sv, "a BMP image"},
 };
 
 // P1 to P7 and a blank: bitmaps, grey maps, pixmaps.
@@ -68,7 +68,7 @@ std::string_view foreign_name(std::span<const uint8_t> first_bytes) {
       return signature.name;
     }
   }
-  return is_netpbm(first_bytes) ? "a PNM picture" : "";
+  return is_netpbm(first_bytes) ? "a PNM image" : "";
 }
 
 }  // namespace headrace

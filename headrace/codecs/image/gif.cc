@@ -218,7 +218,7 @@ class GifDecoder : public ImageDecoder {
 const CodecRecord kGif{
     .name = "gif",
     .doc = "GIF: the first frame on its canvas.",
-    .oracle = "Pillow 13's GIF plugin, colours by its convert: bytes are equal",
+    .oracle = "Pillow 13's GIF plugin, colors by its convert: bytes are equal",
     .suffixes = {".gif"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -123,7 +123,7 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   picture.height = heif.height(handle);
   picture.alpha = heif.has_alpha(handle);
   if (picture.width <= 0 || picture.height <= 0) {
-    return corrupt_picture(kHeifName, "it has no sound size");
+    return corrupt_picture(kHeifName, "it has no valid size");
   }
   // What is shown may be cut out of more, and what is coded has an edge, or is a tile of a small
   // picture; but neither by any factor.
@@ -200,9 +200,9 @@ class HeifDecoder : public ImageDecoder {
 const CodecRecord kHeif{
     .name = "heif",
     .doc =
-        "HEIF: the primary picture of HEIC files, with and without alpha, turned as the file says.",
+        "HEIF: the primary image of HEIC files, with and without alpha, turned as the file says.",
     .oracle =
-        "pillow-heif, colours by Pillow's convert: within 3 levels, since libheif's conversion of "
+        "pillow-heif, colors by Pillow's convert: within 3 levels, since libheif's conversion of "
         "YCbCr differs between its versions; samples of HEVC are exact",
     .suffixes = {".heic", ".heif", ".hif"},
     .sniff =

@@ -361,7 +361,7 @@ heif_error decode_image(void* self, heif_image** out) {
     if (status == DE265_ERROR_WAITING_FOR_INPUT_DATA) break;
   }
   if (*out) return kDone;
-  return damage("no picture of it decodes without damage");
+  return damage("no image of it decodes without damage");
 }
 
 int priority_of(heif_compression_format format) {

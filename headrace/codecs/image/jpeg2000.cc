@@ -193,7 +193,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     }
     if (stored->components == 2 && stored->bits > 8 && !wide) {
       return unread_picture(kJpeg2000Name,
-                            "of grey and alpha of more than 8 bits (mode=\"stored\" delivers such "
+                            "of gray and alpha of more than 8 bits (mode=\"stored\" delivers such "
                             "as they are)");
     }
     const Window whole{0, 0, int(stored->width), int(stored->height)};
@@ -271,8 +271,8 @@ const CodecRecord kJpeg2000Codec{
     .name = "jpeg2000",
     .doc = "JPEG 2000: codestreams and JP2 files of one to four channels of up to 16 bits.",
     .oracle =
-        "Pillow 13's JPEG 2000 plugin, colours by its convert: bytes are equal (16-bit grey as the "
-        "user says, alpha is dropped); lossy pictures may differ by one level where the versions "
+        "Pillow 13's JPEG 2000 plugin, colors by its convert: bytes are equal (16-bit gray as the "
+        "user says, alpha is dropped); lossy images may differ by one level where the versions "
         "of OpenJPEG do",
     .suffixes = {".jp2", ".j2k", ".j2c", ".jpc", ".jpx", ".jpf"},
     .sniff =

@@ -88,7 +88,7 @@ class JpegXlSession {
     JxlBasicInfo info;
     if (jpegxl_library().basic_info(decoder_, &info) != JXL_DEC_SUCCESS || info.xsize == 0 ||
         info.ysize == 0 || info.xsize > INT32_MAX || info.ysize > INT32_MAX) {
-      return corrupt_picture(kJpegXlName, "it has no sound size");
+      return corrupt_picture(kJpegXlName, "it has no valid size");
     }
     if (info.num_color_channels == 1 && info.bits_per_sample > 8) {
       return unread_picture(kJpegXlName,
@@ -203,9 +203,9 @@ class JpegXlDecoder : public ImageDecoder {
 
 const CodecRecord kJpegXl{
     .name = "jpegxl",
-    .doc = "JPEG XL: still pictures with and without alpha; animations give their first frame.",
+    .doc = "JPEG XL: still images with and without alpha; animations give their first frame.",
     .oracle =
-        "pillow-jxl-plugin, colours by Pillow's convert: bytes are equal for lossless pictures; "
+        "pillow-jxl-plugin, colors by Pillow's convert: bytes are equal for lossless images; "
         "lossy ones are within 2 levels, since versions of libjxl round differently",
     .suffixes = {".jxl"},
     .sniff =

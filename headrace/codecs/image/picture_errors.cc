@@ -32,13 +32,13 @@ constexpr const char* kFetchAgain = "fetch the file again, or leave such records
 
 Error corrupt_picture(std::string_view kind, std::string what) {
   return {.code = &kCorruptPicture,
-          .what = "no sound " + std::string(kind) + " picture: " + std::move(what),
+          .what = "no valid " + std::string(kind) + " picture: " + std::move(what),
           .hint = kFetchAgain};
 }
 
 Error truncated_picture(std::string_view kind, size_t bytes) {
   Error error{.code = &kTruncatedPicture,
-              .what = "the " + std::string(kind) + " picture ends too early",
+              .what = "the " + std::string(kind) + " image ends too early",
               .hint = kFetchAgain};
   error.where.offset = static_cast<int64_t>(bytes);
   return error;
@@ -52,7 +52,7 @@ Error unread_picture(std::string_view kind, std::string what) {
 
 Error too_large_picture(std::string_view kind) {
   return {.code = &kTooLargePicture,
-          .what = "decoding this " + std::string(kind) + " picture takes too much memory",
+          .what = "decoding this " + std::string(kind) + " image takes too much memory",
           .hint = "leave such records out (on_error=)"};
 }
 

@@ -111,7 +111,7 @@ class PngDecoder : public ImageDecoder {
     const bool with_key = job.color == ColorMode::kRGBA && session.has_transparent_colour();
     if (info.gray16() && !wide) {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;
-      if (with_key) return unread_picture("PNG", "of 16-bit grey with a transparent colour");
+      if (with_key) return unread_picture("PNG", "of 16-bit gray with a transparent color");
     }
     assert(is_inside(job.window, info.width, info.height));
     if (info.palette()) fill_palette(session);
@@ -194,7 +194,7 @@ class PngDecoder : public ImageDecoder {
 };
 
 constexpr std::string_view kOracle =
-    "libpng's rows; colours as Pillow 13's convert: bytes are equal (16-bit grey as the user says, "
+    "libpng's rows; colors as Pillow 13's convert: bytes are equal (16-bit gray as the user says, "
     "other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored); "
     "mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
 

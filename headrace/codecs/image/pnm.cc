@@ -102,7 +102,7 @@ Result<PnmPicture> look_at_pnm(std::span<const uint8_t> bytes) {
         if (value > 0 && value <= most) return {};
         [[fallthrough]];
       case PnmText::Outcome::kBad:
-        return corrupt_picture(kPnmName, "its header has no sound size or largest value");
+        return corrupt_picture(kPnmName, "its header has no valid size or largest value");
     }
     return {};
   };
@@ -262,9 +262,9 @@ class PnmDecoder : public ImageDecoder {
 
 const CodecRecord kPnm{
     .name = "pnm",
-    .doc = "Netpbm's bitmaps, grey maps and pixmaps (P1 to P6), of up to 16 bits.",
+    .doc = "Netpbm's bitmaps, gray maps and pixmaps (P1 to P6), of up to 16 bits.",
     .oracle =
-        "Pillow 13's PPM plugin, colours by its convert: bytes are equal (grey of more than 8 bits "
+        "Pillow 13's PPM plugin, colors by its convert: bytes are equal (gray of more than 8 bits "
         "as the user says)",
     .suffixes = {".ppm", ".pgm", ".pbm", ".pnm"},
     .sniff =

@@ -74,7 +74,7 @@ int pixel_bytes_of(StoredColor color) {
 Result<void> check_sixteen_bit(const DecodeJob& job) {
   if (job.sixteen_bit != SixteenBit::kRefuse) return {};
   return Error{.code = &kSixteenBit,
-               .what = "the picture has one channel of 16 bits",
+               .what = "the image has one channel of 16 bits",
                .hint =
                    "the loader's mode=\"stored\" keeps all of them; "
                    "sixteen_bit=\"high_byte\" or \"clip\" makes eight of them"};

@@ -102,7 +102,7 @@ Error no_tiff_colors(const TiffPicture& picture) {
   const std::string what = "of " + std::to_string(picture.samples) + " channels of " +
                            std::to_string(picture.bits) + " bits" +
                            (picture.sample == DType::kFloat32 ? " (floats)" : "") +
-                           ", colour space " + std::to_string(picture.photometric);
+                           ", color space " + std::to_string(picture.photometric);
   return unread_picture(kTiffName, picture.has_plain_samples()
                                        ? what + " (mode=\"stored\" delivers such as they are)"
                                        : what);
@@ -123,7 +123,7 @@ Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> 
   if (!tiff.get(file, TIFFTAG_IMAGEWIDTH, &picture.width) ||
       !tiff.get(file, TIFFTAG_IMAGELENGTH, &picture.height) || picture.width == 0 ||
       picture.height == 0 || picture.width > INT32_MAX || picture.height > INT32_MAX) {
-    return corrupt_picture(kTiffName, "it has no sound size");
+    return corrupt_picture(kTiffName, "it has no valid size");
   }
   tiff.get_defaulted(file, TIFFTAG_BITSPERSAMPLE, &picture.bits);
   tiff.get_defaulted(file, TIFFTAG_SAMPLESPERPIXEL, &picture.samples);
@@ -420,10 +420,10 @@ const CodecRecord kTiff{
     .name = "tiff",
     .doc =
         "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, of every "
-        "compression that libtiff has. page= chooses one of several pictures.",
+        "compression that libtiff has. page= chooses one of several images.",
     .oracle =
-        "Pillow 13's TIFF plugin, colours by its convert: bytes are equal but for JPEG inside, "
-        "which is the system's libjpeg-turbo (16-bit grey as the user says, other 16-bit samples "
+        "Pillow 13's TIFF plugin, colors by its convert: bytes are equal but for JPEG inside, "
+        "which is the system's libjpeg-turbo (16-bit gray as the user says, other 16-bit samples "
         "are their high byte, alpha is dropped; turned by exif_orientation=True)",
     .suffixes = {".tif", ".tiff"},
     .sniff =

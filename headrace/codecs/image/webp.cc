@@ -198,8 +198,8 @@ const CodecRecord kWebp{
     .name = "webp",
     .doc = "WebP, lossy and lossless, with and without alpha; animations give their first frame.",
     .oracle =
-        "Pillow 13's WebP plugin, colours by its convert: bytes are equal (alpha is dropped, the "
-        "colours under it stay)",
+        "Pillow 13's WebP plugin, colors by its convert: bytes are equal (alpha is dropped, the "
+        "colors under it stay)",
     .suffixes = {".webp"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -50,7 +50,7 @@ Error unknown_video(std::string what, std::string hint) {
 
 Error corrupt_video(std::string_view kind, std::string what) {
   return {.code = &kCorruptVideo,
-          .what = "no sound " + std::string(kind) + " file: " + std::move(what),
+          .what = "no valid " + std::string(kind) + " file: " + std::move(what),
           .hint = kFetchAgain};
 }
 
@@ -69,14 +69,14 @@ Error unread_video(std::string_view kind, std::string what, std::string hint) {
 Error no_pictures(std::string_view kind, std::string what) {
   return {.code = &kNoPictures,
           .what = "this " + std::string(kind) + " file " + std::move(what),
-          .hint = "read it as a sound, or leave such records out (on_error=)"};
+          .hint = "read it as an audio clip, or leave such records out (on_error=)"};
 }
 
 Error too_many_packets(std::string_view kind) {
   return {
       .code = &kTooManyPackets,
       .what = "this " + std::string(kind) + " file has more than " +
-              std::to_string(kMostVideoPackets) + " packets of pictures",
+              std::to_string(kMostVideoPackets) + " packets of images",
       .hint = "cut it into parts: ffmpeg -i in -c copy -f segment -segment_time 3600 out%d.mp4"};
 }
 

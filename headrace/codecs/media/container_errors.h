@@ -22,7 +22,7 @@ inline constexpr size_t kMostVideoPackets = size_t{1} << 22;
 
 // What to do with whatever only lies in an unusual container, or unusually in its own.
 inline constexpr const char* kRemux =
-    "write it anew once, which leaves the pictures as they are: ffmpeg -i in -c copy out.mp4";
+    "write it again once, which leaves the images as they are: ffmpeg -i in -c copy out.mp4";
 inline constexpr const char* kEncodeAnew =
     "convert it once: ffmpeg -i in -c:v libx264 -crf 18 out.mp4";
 

@@ -176,7 +176,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
 
 Result<void> Mp4Packets::coded_by(uint32_t entry) {
   if (description != 0 && description != entry) {
-    return unread_video(kMp4Name, "changes how its pictures are coded from packet to packet",
+    return unread_video(kMp4Name, "changes how its images are coded from packet to packet",
                         kEncodeAnew);
   }
   description = entry;

@@ -60,16 +60,16 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
     const bool no_times = std::ranges::count(kWithoutTimes, name) > 0;
     return unread_video(
         kAviName,
-        "holds pictures of the codec " +
+        "holds images of the codec " +
             (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
             (no_times ? ", whose order AVI does not tell" : ""),
-        no_times ? "write it again once, which leaves the pictures as they are: ffmpeg -fflags "
+        no_times ? "write it again once, which leaves the images as they are: ffmpeg -fflags "
                    "+genpts -i in.avi -c copy out.mp4"
                  : kEncodeAnew);
   }
   if (width <= 0 || width > UINT16_MAX || height <= 0 || height > UINT16_MAX) {
     return corrupt_video(
-        kAviName, "its pictures are " + std::to_string(width) + " x " + std::to_string(height));
+        kAviName, "its images are " + std::to_string(width) + " x " + std::to_string(height));
   }
   track.codec = coding->codec;
   track.width = width;
@@ -116,7 +116,7 @@ Result<bool> read_stream(const ByteRanges& file, const AviChunk& list, AviHeader
     }
   }
   if (has_pictures && !has_format) {
-    return corrupt_video(kAviName, "nothing says how its pictures are coded");
+    return corrupt_video(kAviName, "nothing says how its images are coded");
   }
   return has_pictures;
 }
@@ -155,7 +155,7 @@ Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list
     if (*found) return headers;
     ++headers.number;
   }
-  return no_pictures(kAviName, "has no stream of pictures");
+  return no_pictures(kAviName, "has no stream of images");
 }
 
 Result<bool> avi_has_sound(const ByteRanges& file) {

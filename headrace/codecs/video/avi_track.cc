@@ -59,7 +59,7 @@ class AviPackets {
 
   Result<VideoTrack> finish() {
     // The last packet's second picture, whose tick the file ends before: nobody shows it.
-    if (ahead_ > 1) return corrupt_video(kAviName, "packs pictures that it has no time for");
+    if (ahead_ > 1) return corrupt_video(kAviName, "packs images that it has no time for");
     if (ahead_ == 1) {
       track_.packets.pop_back();
       --tick_;
@@ -69,7 +69,7 @@ class AviPackets {
     } else {
       for (uint32_t i = 0; i < track_.packets.size(); ++i) track_.frames.push_back(i);
     }
-    if (track_.frames.empty()) return no_pictures(kAviName, "has no packet of its pictures");
+    if (track_.frames.empty()) return no_pictures(kAviName, "has no packet of its images");
     track_.duration = tick_;
     return std::move(track_);
   }
@@ -121,7 +121,7 @@ class AviPackets {
     }
     if (first) {
       if (!picture || picture->kind != Mpeg4Kind::kIntra) {
-        return corrupt_video(kAviName, "begins with a picture that needs another");
+        return corrupt_video(kAviName, "begins with an image that needs another");
       }
       if (track_.parameters.empty()) {
         const std::span<const uint8_t> parameters = mpeg4_parameters(*bytes);
@@ -135,7 +135,7 @@ class AviPackets {
     }
     if (!picture) {
       return corrupt_video(kAviName,
-                           "no picture is in the packet at byte " + std::to_string(chunk.begin));
+                           "no image is in the packet at byte " + std::to_string(chunk.begin));
     }
     // What stands for the second of two pictures that came in one packet.
     if (ahead_ > 0 && layer_.is_empty(*picture)) {

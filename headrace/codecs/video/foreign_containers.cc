@@ -49,7 +49,7 @@ const VideoContainer kForeign{
       if (!first) return first.error();
       const ForeignContainer* const found = foreign_container_of(*first);
       return unread_video(found ? found->name : "unknown", "is of a container that is not read",
-                          "write it again once, which leaves the pictures as they are: "
+                          "write it again once, which leaves the images as they are: "
                           "ffmpeg -fflags +genpts -i in -c copy out.mp4");
     }};
 const Register<VideoContainer> registered_foreign(kForeign);

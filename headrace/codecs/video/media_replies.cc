@@ -72,7 +72,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
     out.color.transfer = transfer;
   }
   if (out.color.matrix == ColorMatrix::kOther) {
-    return undecoded_video("its colours are of a matrix that is not known here",
+    return undecoded_video("its colors are of a matrix that is not known here",
                            "convert it: ffmpeg -i in.mp4 -vf colorspace=bt709 out.mp4");
   }
   const int sample_bytes = frame.bits > 8 ? 2 : 1;

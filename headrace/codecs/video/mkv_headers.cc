@@ -147,7 +147,7 @@ Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
     if (!chosen || (!chosen->enabled && track->enabled)) chosen = track;
   });
   if (!whole) return corrupt_video(kMkvName, "its list of tracks is damaged");
-  if (!chosen) return no_pictures(kMkvName, "has no track of pictures");
+  if (!chosen) return no_pictures(kMkvName, "has no track of images");
   return *chosen;
 }
 
@@ -171,29 +171,29 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
   if (!coding) {
     std::string name;
     for (const char c : from.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-    return unread_video(kMkvName, "holds pictures of the codec \"" + name + "\"",
+    return unread_video(kMkvName, "holds images of the codec \"" + name + "\"",
                         from.codec.starts_with("V_MS/VFW") ? kRemux : kEncodeAnew);
   }
   if (from.encrypted) return unread_video(kMkvName, "is encrypted", "decrypt it first");
   if (from.encoded) return unread_video(kMkvName, "compresses its packets once more", kRemux);
   if (from.alpha) {
-    return unread_video(kMkvName, "has pictures with alpha, which would be lost",
+    return unread_video(kMkvName, "has images with alpha, which would be lost",
                         "leave it out for good: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
   }
   if (from.time_scale != 1) {
-    return unread_video(kMkvName, "has a clock of its own for its pictures", kRemux);
+    return unread_video(kMkvName, "has a clock of its own for its images", kRemux);
   }
   if (coding->needs_parameters && from.parameters.empty()) {
     return corrupt_video(kMkvName, std::string(coding->name) + " without parameters");
   }
   constexpr uint64_t kMostPixels = 1 << 16;
   if (from.width > kMostPixels || from.height > kMostPixels) {
-    return corrupt_video(kMkvName, "its pictures have " + std::to_string(from.width) + " x " +
+    return corrupt_video(kMkvName, "its images have " + std::to_string(from.width) + " x " +
                                        std::to_string(from.height) + " pixels");
   }
   const std::optional<int> turns = turns_from(from.roll);
   if (!turns || from.other_pose != 0) {
-    return unread_video(kMkvName, "turns its pictures by no quarter", kEncodeAnew);
+    return unread_video(kMkvName, "turns its images by no quarter", kEncodeAnew);
   }
   to.codec = coding->codec;
   to.width = static_cast<int>(from.width);

@@ -164,7 +164,7 @@ Result<VideoTrack> read_mkv_track(const ByteRanges& file) {
   if (Result<void> good = order_frames(file, INT64_MIN, INT64_MAX, track); !good) {
     return std::move(good.error());
   }
-  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet of its pictures");
+  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet of its images");
   const auto pts = [&](size_t from_end) {
     return track.packets[track.frames[track.frames.size() - from_end]].pts;
   };

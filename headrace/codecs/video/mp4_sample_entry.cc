@@ -94,7 +94,7 @@ Result<void> read_mpeg4(std::span<const uint8_t> esds, VideoTrack& track) {
       return {};
     default:
       return unread_video(kMp4Name,
-                          "holds pictures of the object type " + std::to_string(stream.object_type),
+                          "holds images of the object type " + std::to_string(stream.object_type),
                           kEncodeAnew);
   }
 }
@@ -120,8 +120,7 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
     if (each.name == entry.type) coding = &each;
   }
   if (!coding) {
-    return unread_video(kMp4Name, "holds pictures of the codec " + name_of(entry.type),
-                        kEncodeAnew);
+    return unread_video(kMp4Name, "holds images of the codec " + name_of(entry.type), kEncodeAnew);
   }
   BigEndianReader reader(entry.content);
   reader.skip(6);
@@ -132,7 +131,7 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
   reader.skip(50);
   if (!reader.good()) return corrupt_video(kMp4Name, "its stsd box is too short");
   if (!lies_in_this_file(dinf, reference)) {
-    return unread_video(kMp4Name, "has its pictures in another file, which is never opened",
+    return unread_video(kMp4Name, "has its images in another file, which is never opened",
                         "make one file of them: ffmpeg -i in.mov -c copy out.mp4");
   }
   track.codec = coding->codec;

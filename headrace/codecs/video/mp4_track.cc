@@ -126,7 +126,7 @@ Result<Mp4Trak> choose(Bytes moov) {
     if (trak.handler != box_named("vide") || is_chapters) continue;
     if (!chosen || (!chosen->enabled && trak.enabled)) chosen = &trak;
   }
-  if (!chosen) return no_pictures(kMp4Name, "has no track of pictures");
+  if (!chosen) return no_pictures(kMp4Name, "has no track of images");
   return *chosen;
 }
 
@@ -193,7 +193,7 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   track.ticks_per_second = trak->ticks_per_second;
   const std::optional<int> turns = quarter_turns(product(trak->matrix, whole));
   if (!turns) {
-    return unread_video(kMp4Name, "mirrors its pictures, or turns them by no quarter", kEncodeAnew);
+    return unread_video(kMp4Name, "mirrors its images, or turns them by no quarter", kEncodeAnew);
   }
   track.quarter_turns = *turns;
   Result<Mp4Packets> packets = read_packets(file, *top, *trak);
@@ -214,7 +214,7 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   }
   if (track.frames.empty()) {
     return no_pictures(kMp4Name, "shows none of its " + std::to_string(track.packets.size()) +
-                                     " packets of pictures");
+                                     " packets of images");
   }
   for (MediaPacket& packet : track.packets) packet.pts += edits->delay;
   const uint32_t last = track.frames.back();

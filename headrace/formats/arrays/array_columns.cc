@@ -60,7 +60,7 @@ Param channels_param() {
   return {.name = "channels",
           .type = ParamType::kString,
           .doc =
-              "Where uint8 pictures of three dimensions have their channels: \"first\", "
+              "Where uint8 images of three dimensions have their channels: \"first\", "
               "\"last\", or \"auto\": last where the last dimension is 1 to 4 and the first is "
               "larger. They are delivered first.",
           .fallback = std::string("auto"),

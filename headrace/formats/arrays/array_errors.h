@@ -12,7 +12,7 @@ namespace headrace {
 
 // HR0424: the file is not what its format says. `offset`: where in the file, or -1.
 Error damaged_array(const std::string& path, std::string what, int64_t offset = -1,
-                    std::string hint = "the file was cut off or changed: copy or write it again");
+                    std::string hint = "the file was truncated or changed: copy or write it again");
 // The same for a header in JSON that could not be read; `what` begins with `before`.
 Error damaged_array(const JsonReader& header, const std::string& path, std::string_view before);
 // HR0425: sound, but of a kind that is not read; the hint says how to make one that is.

@@ -93,7 +93,7 @@ Result<Directory> find_directory(const File& file) {
     out.offset = wide_end.number<uint64_t>();
     return out;
   }
-  return damaged(file, "no end of a directory: it was cut off", size);
+  return damaged(file, "no end of a directory: it was truncated", size);
 }
 
 // The fields that do not fit into 32 bits stand in an extra field, in this order.

@@ -79,12 +79,12 @@ bool holds_first(const std::string& folder, const NameList& names) {
   for (const std::string& near : {parent_path(path), parent_path(parent_path(path))}) {
     for (const std::string& folder : folders_below(near)) {
       if (!holds_first(with_slash(folder), names)) continue;
-      raise(kCocoLacks, "no picture such as " + std::string(names[0]) + " in " + quoted_list(tried),
+      raise(kCocoLacks, "no image such as " + std::string(names[0]) + " in " + quoted_list(tried),
             "hr.open(\"" + path + "\", images=\"" + folder + "\")");
     }
   }
   raise(kCocoLacks,
-        "no picture such as " + std::string(names[0]) + " in " + quoted_list(tried, tried.size()),
+        "no image such as " + std::string(names[0]) + " in " + quoted_list(tried, tried.size()),
         "images=\"FOLDER\" says where they are");
 }
 
@@ -102,8 +102,7 @@ std::string find_folder(const std::string& path, const NameList& names) {
 std::string given_folder(const std::string& path, const std::string& folder,
                          const NameList& names) {
   if (!is_folder(folder)) {
-    raise(kCocoLacks, "images=\"" + folder + "\" is not a folder",
-          "give the folder of the pictures");
+    raise(kCocoLacks, "images=\"" + folder + "\" is not a folder", "give the folder of the images");
   }
   std::string prefix = with_slash(folder);
   if (!answers_later(folder) && !holds_first(prefix, names))
@@ -150,7 +149,7 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
                             .min_area = arguments.number("min_area")};
   CocoAnnotations data = read_coco(*file, options, progress);
   if (data.images.empty()) {
-    raise(kCocoLacks, "no picture in " + path,
+    raise(kCocoLacks, "no image in " + path,
           options.skip_empty ? "skip_empty=True leaves out those without boxes" : "");
   }
   const bool captions = arguments.is_none("captions") || arguments.flag("captions");
@@ -186,7 +185,7 @@ Param flag(std::string_view name, std::string_view doc) {
 const FormatRecord kCoco{
     .name = "coco",
     .doc =
-        "COCO annotations (.json) and the pictures that they list, in the order of their ids. "
+        "COCO annotations (.json) and the images that they list, in the order of their ids. "
         "Fields: image; boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) "
         "float32; image_id; where wanted masks (-1, H, W) uint8, keypoints (-1, K, 3) float32; "
         "caption and captions. Masks equal pycocotools'.",
@@ -194,13 +193,13 @@ const FormatRecord kCoco{
     .params =
         {{.name = "images",
           .type = ParamType::kString,
-          .doc = "The folder of the pictures. None: the file's own, images/ in it, or the one "
+          .doc = "The folder of the images. None: the file's own, images/ in it, or the one "
                  "that the file is named for, beside it or above (instances_train2017.json: "
                  "../train2017).",
           .decides = Decides::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,
-          .doc = "How a box is given, in pixels: corners, corner and size, or centre and size.",
+          .doc = "How a box is given, in pixels: corners, corner and size, or center and size.",
           .fallback = std::string("xyxy"),
           .choices = {"xyxy", "xywh", "cxcywh"}},
          {.name = "category_ids",
@@ -216,7 +215,7 @@ const FormatRecord kCoco{
           .type = ParamType::kBool,
           .doc = "Deliver the fields caption (the first, text) and captions (all, as a JSON "
                  "list). None: where the file has any."},
-         flag("skip_empty", "Leave out pictures without a box, after all that is left out."),
+         flag("skip_empty", "Leave out images without a box, after all that is left out."),
          flag("skip_crowd", "Leave out boxes of crowds (iscrowd 1)."),
          {.name = "min_size",
           .type = ParamType::kFloat,
@@ -230,12 +229,12 @@ const FormatRecord kCoco{
           .minimum = 0},
          {.name = "check_sizes",
           .type = ParamType::kBool,
-          .doc = "Refuse pictures of another size than the file gives for them, where boxes, masks "
+          .doc = "Refuse images of another size than the file gives for them, where boxes, masks "
                  "or keypoints lie on them.",
           .fallback = true},
          {.name = "orphans",
           .type = ParamType::kString,
-          .doc = "What becomes of annotations whose picture is not listed.",
+          .doc = "What becomes of annotations whose image is not listed.",
           .fallback = std::string("refuse"),
           .choices = {"refuse", "drop"}},
          outside_param()},

@@ -75,7 +75,7 @@ int32_t read_side(JsonReader& json) {
   const uint64_t offset = json.offset();
   const double value = read_number(json);
   if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max() && value == std::floor(value))) {
-    json.fail("width and height of a picture are whole numbers", offset);
+    json.fail("width and height of an image are whole numbers", offset);
     return 0;
   }
   return static_cast<int32_t>(value);
@@ -134,7 +134,7 @@ class CocoParser {
       const uint64_t offset = json_.offset();
       if (key == "id") {
         seen.see(kId, offset);
-        image.id = read_id(json_, "the id of a picture");
+        image.id = read_id(json_, "the id of an image");
       } else if (key == "file_name") {
         seen.see(kName, offset);
         file_name(offset);
@@ -148,8 +148,8 @@ class CocoParser {
         json_.skip();
       }
     }
-    if (!seen.has(kId)) json_.fail("a picture without an id", begin);
-    if (!seen.has(kName)) json_.fail("a picture without a file_name", begin);
+    if (!seen.has(kId)) json_.fail("an image without an id", begin);
+    if (!seen.has(kName)) json_.fail("an image without a file_name", begin);
     if (json_.ok()) rows_.images.push_back(image);
     rows_.image_offsets.push_back(begin);
   }

@@ -105,7 +105,7 @@ std::string CocoMaskPainter::polygon(std::span<const double> xy, std::span<uint8
   for (size_t i = 0; i + 1 < crossings_.size(); i += 2) {
     pixels_left_ -= crossings_[i + 1] - crossings_[i];
   }
-  if (pixels_left_ < 0) return "polygons that cover the picture again and again";
+  if (pixels_left_ < 0) return "polygons that cover the image again and again";
   fill(crossings_, plane);
   return {};
 }
@@ -114,11 +114,11 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
   int64_t total = 0;
   for (const int64_t run : runs) {
     if (run < 0) return "a run-length code with a run of " + std::to_string(run);
-    if (run > pixels() - total) return "a run-length code that is longer than the picture";
+    if (run > pixels() - total) return "a run-length code that is longer than the image";
     total += run;
   }
   if (total != pixels()) {
-    return "a run-length code of " + std::to_string(total) + " pixels; the picture has " +
+    return "a run-length code of " + std::to_string(total) + " pixels; the image has " +
            std::to_string(pixels());
   }
   crossings_.clear();

@@ -45,7 +45,7 @@ class CocoJoin {
  private:
   void sort_images() {
     if (in_.images.size() > std::numeric_limits<int32_t>::max()) {
-      contradiction(path_, "more than 2,147,483,647 pictures", 0, {});
+      contradiction(path_, "more than 2,147,483,647 images", 0, {});
     }
     std::vector<int32_t> order(in_.images.size());
     std::iota(order.begin(), order.end(), 0);
@@ -56,8 +56,8 @@ class CocoJoin {
     for (const int32_t i : order) {
       if (!out_.images.empty() && out_.images.back().id == in_.images[i].id) {
         contradiction(path_,
-                      "the id " + std::to_string(in_.images[i].id) + " stands for two pictures",
-                      in_.image_offsets[i], "give each picture an id of its own");
+                      "the id " + std::to_string(in_.images[i].id) + " stands for two images",
+                      in_.image_offsets[i], "give each image an id of its own");
       }
       out_.images.push_back(in_.images[i]);
       out_.file_names.add(in_.file_names[i]);
@@ -101,7 +101,7 @@ class CocoJoin {
     if (out_.orphans == 0 || options_.drop_orphans) return;
     contradiction(path_,
                   counted(out_.orphans, "annotation") +
-                      " of pictures that are not listed, the first of image_id " +
+                      " of images that are not listed, the first of image_id " +
                       std::to_string(first->image_id),
                   first->offset, "orphans=\"drop\" leaves them out");
   }
@@ -128,7 +128,7 @@ class CocoJoin {
     if ((image.width > 0 && box[0] > static_cast<float>(image.width)) ||
         (image.height > 0 && box[1] > static_cast<float>(image.height)) || right < 0 ||
         bottom < 0) {
-      return "a box that lies outside the picture";
+      return "a box that lies outside the image";
     }
     constexpr float kRounding = .5F;
     out_.over_edge += box[0] < -kRounding || box[1] < -kRounding ||

@@ -146,7 +146,7 @@ class CocoSource final : public Source {
              " with bad annotations";
     }
     if (data_.orphans > 0) {
-      out += ", " + counted(data_.orphans, "annotation") + " of unlisted pictures left out";
+      out += ", " + counted(data_.orphans, "annotation") + " of unlisted images left out";
     }
     if (data_.over_edge > 0) {
       out += ", " + counted(data_.over_edge, "box", "boxes") + " over the edge";

@@ -19,8 +19,8 @@ constexpr std::string_view kCategories =
 class Coco : public testing::Test {
  protected:
   Coco() {
-    folder.write("a.jpg", "picture a");
-    folder.write("b.jpg", "picture b");
+    folder.write("a.jpg", "image a");
+    folder.write("b.jpg", "image b");
   }
   SourcePtr open_text(std::string_view text, const Given& given = {}) const {
     return open_source(folder.write("c.json", text), given);
@@ -56,7 +56,7 @@ TEST_F(Coco, PicturesComeByIdWithTheirRowsInTheOrderOfTheFile) {
   EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
   const RecordData record = read_record(*source, 1);
   ASSERT_TRUE(record.result);
-  EXPECT_EQ(text_of(field_of(*source, record, "image")), "picture b");
+  EXPECT_EQ(text_of(field_of(*source, record, "image")), "image b");
   EXPECT_EQ(numbers_of<float>(field_of(*source, record, "boxes")),
             (std::vector<float>{1, 2, 4, 4.5, 0, 0, 6, 5, .5, .5, 1.5, 2.5}));
   EXPECT_EQ(field_of(*source, record, "boxes").shape, (Shape{3, 4}));
@@ -196,8 +196,7 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1])"), "a box of 3 numbers, not of four");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": "0 0 1 1")"), "a box that is not a list of numbers");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, -1, 1])"), "a box of negative size");
-  EXPECT_EQ(what(R"("category_id": 2, "bbox": [7, 0, 1, 1])"),
-            "a box that lies outside the picture");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [7, 0, 1, 1])"), "a box that lies outside the image");
   EXPECT_EQ(what(R"("category_id": 9, "bbox": [0, 0, 1, 1])"),
             "category_id 9, which is not listed");
   EXPECT_EQ(what(R"("bbox": [0, 0, 1, 1])"), "an annotation without a category_id");
@@ -226,16 +225,16 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
   EXPECT_EQ(what("[[0, 0, 1e8, 0, 1, 1]]"), "polygons whose boundaries are too long to draw");
   EXPECT_EQ(what("[[\"x\"]]"), "a number was expected, not '\"'");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 21]})"),
-            "a run-length code that is longer than the picture");
+            "a run-length code that is longer than the image");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775807, 9223372036854775807]})"),
-            "a run-length code that is longer than the picture");
+            "a run-length code that is longer than the image");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 19]})"),
-            "a run-length code of 29 pixels; the picture has 30");
+            "a run-length code of 29 pixels; the image has 30");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [-5, 35]})"), "a run-length code with a run of -5");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775808]})"),
             "a run-length code with a run of -1");
   EXPECT_EQ(what(R"({"size": [6, 5], "counts": [30]})"),
-            "a run-length code whose size is not that of the picture");
+            "a run-length code whose size is not that of the image");
   EXPECT_EQ(what(R"({"size": [5, 6]})"), "a segmentation without counts");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"),
             "a run-length code that breaks off");
@@ -254,10 +253,10 @@ TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
   expect("[1]", "an object was expected, not '['", "[");
   EXPECT_EQ(refusal_of_text(R"({"images": []})").what, "no list \"annotations\"");
   expect(R"({"images": {}, "annotations": []})", "an array was expected, not '{'", "{}");
-  expect(R"({"images": [{"id": "3"}]})", "the id of a picture is an integer", "\"3\"");
+  expect(R"({"images": [{"id": "3"}]})", "the id of an image is an integer", "\"3\"");
   expect(R"({"images": [{"id": 9223372036854775808}]})",
-         "the id of a picture is an integer of 64 bits", "9223372036854775808");
-  expect(R"({"images": [{"id": 3}]})", "a picture without a file_name", "{\"id\"");
+         "the id of an image is an integer of 64 bits", "9223372036854775808");
+  expect(R"({"images": [{"id": 3}]})", "an image without a file_name", "{\"id\"");
   expect(R"({"images": [{"id": 3, "file_name": ""}]})", "a file_name that no file can have",
          "\"\"");
   expect(R"({"images": [{"id": 3, "id": 4}]})", "the key \"id\" twice", "4");
@@ -267,7 +266,7 @@ TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
   expect(R"({"images": [], "annotations": [{"image_id": 1.5}]})",
          "the image_id of an annotation is an integer of 64 bits", "1.5");
   expect(R"({"images": [{"id": 1, "file_name": "x", "width": -4}]})",
-         "width and height of a picture are whole numbers", "-4");
+         "width and height of an image are whole numbers", "-4");
   const Error deep = refusal_of_text("{\"info\": " + std::string(100000, '['));
   EXPECT_EQ(deep.what, "nested more than 128 deep");
 }
@@ -278,7 +277,7 @@ TEST_F(Coco, ContradictionsAreRefused) {
                                 "annotations": []})")
           .message()
           .substr(0, 81),
-      "HR0434 COCO annotations contradict themselves: the id 1 stands for two pictures\n ");
+      "HR0434 COCO annotations contradict themselves: the id 1 stands for two images\n ");
   EXPECT_EQ(refusal_of_text("{" + std::string(kImages) + R"(, "annotations": [],
               "categories": [{"id": 1, "name": "x"}, {"id": 1, "name": "y"}]})")
                 .what,
@@ -290,11 +289,11 @@ TEST_F(Coco, ContradictionsAreRefused) {
       "annotations have boxes, and there is no list \"categories\"");
   const std::string orphan = R"({"image_id": 99, "category_id": 2, "bbox": [0, 0, 1, 1]})";
   EXPECT_EQ(refusal(orphan).what,
-            "1 annotation of pictures that are not listed, the first of image_id 99");
+            "1 annotation of images that are not listed, the first of image_id 99");
   EXPECT_EQ(refusal(orphan).hint, "orphans=\"drop\" leaves them out");
   EXPECT_NE(open(orphan, {{"orphans", std::string("drop")}})
                 ->description()
-                .find("1 annotation of unlisted pictures left out"),
+                .find("1 annotation of unlisted images left out"),
             std::string::npos);
 }
 
@@ -381,7 +380,7 @@ TEST_F(Coco, MasksThatCoverAPictureAgainAndAgainAreABadRecord) {
   EXPECT_TRUE(read_record(*with(4), 0).result);
   const RecordData refused = read_record(*with(5), 0);
   ASSERT_FALSE(refused.result);
-  EXPECT_EQ(refused.result.error().what, "polygons that cover the picture again and again");
+  EXPECT_EQ(refused.result.error().what, "polygons that cover the image again and again");
 }
 
 TEST_F(Coco, BoundariesOfARecordAreOnlySoLong) {

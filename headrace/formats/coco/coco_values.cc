@@ -54,7 +54,7 @@ std::string draw_runs(JsonReader& json, int64_t height, int64_t width, CocoMaskP
   if (!json.ok()) return {};
   if (counts == kNothing) return "a segmentation without counts";
   if (sizes != 2 || size[0] != height || size[1] != width) {
-    return "a run-length code whose size is not that of the picture";
+    return "a run-length code whose size is not that of the image";
   }
   return counts == kCode ? painter.compressed(code, plane) : painter.counts(runs, plane);
 }
@@ -91,7 +91,7 @@ Result<void> CocoValues::draw(const JsonRange& range, CocoMaskPainter& painter,
 Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, int64_t width,
                                size_t max_bytes, Buffer& out) const {
   const JsonRange here = rows.empty() ? JsonRange{} : rows[0];
-  if (height < 1 || width < 1) return bad("masks need the picture's width and height", here);
+  if (height < 1 || width < 1) return bad("masks need the image's width and height", here);
   if (height > CocoMaskPainter::kMostPixels / width) {
     return bad("masks of " + std::to_string(width) + " x " + std::to_string(height) + " pixels",
                here);

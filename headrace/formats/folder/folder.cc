@@ -116,7 +116,7 @@ class FolderSource final : public LabeledFiles {
     std::vector<std::string> out = cautions_of_unread(root_, listing_);
     if (listing_.unreadable > 0) {
       out.push_back(counted(listing_.unreadable, "file") + " in " + root_ +
-                    " could not be read and has no picture's suffix: left out");
+                    " could not be read and has no image's suffix: left out");
     }
     int64_t unread = 0;
     std::string kinds, packages;
@@ -248,7 +248,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   const int64_t folders = listing.paths.size() - 1;
   const std::string containers = advice_for_containers(root);
   raise(kNoPictures,
-        "no picture in " + root + " (looked at " + counted(listing.others, "other file") + " and " +
+        "no image in " + root + " (looked at " + counted(listing.others, "other file") + " and " +
             counted(folders, "folder") + ")",
         listing.others + folders == 0
             ? "the folder is empty: check the path, and that it is mounted"
@@ -331,7 +331,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   if (filled.empty()) {
     if (listing.folders[0].count == 0) no_pictures(root, listing);
     if (given) {
-      raise(kNoClassFolders, "all pictures lie in " + root + " itself, so they have no classes",
+      raise(kNoClassFolders, "all images lie in " + root + " itself, so they have no classes",
             "leave classes= out, or open a folder that has one folder for each class");
     }
     return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),
@@ -353,7 +353,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
 const FormatRecord kFolder{
     .name = "folder",
     .doc =
-        "A folder of pictures; of sounds where it has no picture, of videos where it has neither. "
+        "A folder of images; of audio clips where it has no image, of videos where it has neither. "
         "With folders in it, each is a class (their names, sorted) and is searched to any depth; "
         "without, the records have no label. Fields: image, audio or video, label. Records and "
         "order equal torchvision's ImageFolder.",
@@ -361,7 +361,7 @@ const FormatRecord kFolder{
     .params = {classes_param(),
                {.name = "allow_empty",
                 .type = ParamType::kBool,
-                .doc = "Count a folder without pictures as a class.",
+                .doc = "Count a folder without images as a class.",
                 .fallback = false}},
     .recognizes = is_folder,
     .open = open_folder,

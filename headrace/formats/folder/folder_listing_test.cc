@@ -48,7 +48,7 @@ TEST_F(FolderListingTest, FindsPicturesAtAnyDepthSortedByBytes) {
 TEST_F(FolderListingTest, KnownSuffixesAreListedUnreadWhateverIsInside) {
   for (const char* name :
        {"a.jpg", "b.JPEG", "c.Png", "d.bmp", "e.webp", "f.tif", "g.TIFF", "h.ppm", "i.pgm"}) {
-    folder.write(name, "no picture");
+    folder.write(name, "no image");
   }
   EXPECT_EQ(files().size(), 9u);
 }

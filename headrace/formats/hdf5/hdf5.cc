@@ -322,8 +322,8 @@ const FormatRecord kHdf5{
         "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields: the first dimension is "
         "the record. Read by Headrace itself, not by libhdf5: contiguous, compact and chunked "
         "data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images or x "
-        "are pictures, integers or strings named label, labels, target or y are labels, sequences "
-        "of bytes that hold encoded pictures are decoded. What leads to other files is refused.",
+        "are images, integers or strings named label, labels, target or y are labels, sequences "
+        "of bytes that hold encoded images are decoded. What leads to other files is refused.",
     .example = "hr.open(\"train.h5\", fields=[\"image=/train/x\", \"label=/train/y\"])",
     .params = {{.name = "fields",
                 .type = ParamType::kStrings,

@@ -64,10 +64,10 @@ class TypeParser {
     head.version = first >> 4, head.what = first & 15;
     head.bits = static_cast<uint32_t>(in_.number(3));
     head.bytes = in_.u32();
-    if (!in_.good() || head.version < 1) bad("is cut off");
+    if (!in_.good() || head.version < 1) bad("is truncated");
     if (head.bytes == 0) bad("has elements of no bytes");
     Hdf5Type type = parse(head, depth);
-    if (!in_.good()) bad("is cut off");
+    if (!in_.good()) bad("is truncated");
     return type;
   }
 
@@ -197,7 +197,7 @@ class TypeParser {
       }
       in_order = in_order && value == i;
     }
-    if (!in_.good()) bad("is cut off");
+    if (!in_.good()) bad("is truncated");
     if (type.bytes == 1 && in_order && count == 2 && names[0] == "FALSE" && names[1] == "TRUE") {
       type.dtype = DType::kBool;
     } else if (in_order) {
@@ -244,7 +244,7 @@ class TypeParser {
       shape.push_back(size);
     }
     if (head.version < 3) in_.skip(4U * dimensions);
-    if (!in_.good()) bad("is cut off");
+    if (!in_.good()) bad("is truncated");
     Hdf5Type type = nested(depth);
     if (type.what == Hdf5Type::Class::kRefused) return type;
     if (type.what != Hdf5Type::Class::kNumber)

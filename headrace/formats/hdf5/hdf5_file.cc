@@ -223,10 +223,10 @@ void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
   if (end == kHdf5Undefined || end < stored_base) damaged(0, "the superblock names no end of file");
   const uint64_t bytes = end - stored_base;
   if (!holds(0, bytes)) {
-    throw Exception(
-        hdf5_damaged(file_, static_cast<int64_t>(file_.size()),
-                     "the file was cut off: it has " + grouped(static_cast<int64_t>(file_.size())) +
-                         " bytes, and its superblock says " + std::to_string(base_ + bytes)));
+    throw Exception(hdf5_damaged(
+        file_, static_cast<int64_t>(file_.size()),
+        "the file was truncated: it has " + grouped(static_cast<int64_t>(file_.size())) +
+            " bytes, and its superblock says " + std::to_string(base_ + bytes)));
   }
 }
 

@@ -24,7 +24,7 @@ class LayoutParser {
       out_.what = static_cast<Hdf5Layout::Class>(what);
       parse_young(version);
     }
-    if (!in_.good()) bad("that is cut off");
+    if (!in_.good()) bad("that is truncated");
     return std::move(out_);
   }
 
@@ -105,7 +105,7 @@ class LayoutParser {
     if (dimensions < 2 || dimensions > kMostSpaceDimensions + 1)
       bad("with chunks of no dimensions");
     for (int i = 0; i < dimensions; ++i) out_.chunk.push_back(in_.number(width));
-    if (!in_.good()) bad("that is cut off");
+    if (!in_.good()) bad("that is truncated");
     if (std::count(out_.chunk.begin(), out_.chunk.end(), 0) > 0) bad("with empty chunks");
     out_.element_bytes = out_.chunk.back();
     out_.chunk.pop_back();
@@ -113,7 +113,7 @@ class LayoutParser {
 
   void take_data(uint32_t bytes) {
     const std::span<const uint8_t> data = in_.bytes(bytes);
-    if (!in_.good()) bad("whose data is cut off");
+    if (!in_.good()) bad("whose data is truncated");
     out_.data.assign(data.begin(), data.end());
   }
 
@@ -144,7 +144,7 @@ Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object) {
     space.most.push_back(most == unlimited ? UINT64_MAX : most);
     if (most < space.sizes[i]) file.damaged(message->address, "a shape larger than it may be");
   }
-  if (!in.good()) file.damaged(message->address, "a shape that is cut off");
+  if (!in.good()) file.damaged(message->address, "a shape that is truncated");
   if (space.most.empty()) space.most = space.sizes;
   return space;
 }
@@ -176,7 +176,7 @@ std::vector<Hdf5Filter> hdf5_filters(const Hdf5File& file, const Hdf5Object& obj
     for (int i = 0; i < values; ++i) filter.values.push_back(in.u32());
     if (version == 1 && values % 2 != 0) in.skip(4);
   }
-  if (!in.good()) file.damaged(message->address, "a list of filters that is cut off");
+  if (!in.good()) file.damaged(message->address, "a list of filters that is truncated");
   return filters;
 }
 
@@ -224,7 +224,7 @@ std::vector<uint8_t> hdf5_fill_value(const Hdf5File& file, const Hdf5Object& obj
   if (!there) return {};
   const uint32_t bytes = in.u32();
   const std::span<const uint8_t> value = in.bytes(bytes);
-  if (!in.good()) file.damaged(message->address, "a fill value that is cut off");
+  if (!in.good()) file.damaged(message->address, "a fill value that is truncated");
   return {value.begin(), value.end()};
 }
 

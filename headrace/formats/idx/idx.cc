@@ -148,7 +148,7 @@ std::string file_in(const std::string& folder, const Arguments& arguments) {
     });
   }
   if (names.size() == 1) return joined(folder, names[0]);
-  throw Exception(several_parts(folder, "it holds the pictures of " + quoted_list(all),
+  throw Exception(several_parts(folder, "it holds the images of " + quoted_list(all),
                                 "open one of these files, or name it: split=\"train\""));
 }
 

@@ -72,7 +72,7 @@ TEST_F(Idx, AFolderOfSeveralSetsNamesThem) {
   const Error error = error_of([&] { open_source(folder_ / "d"); });
   EXPECT_EQ(error.code->id, "HR0432");
   EXPECT_EQ(error.what,
-            "it holds the pictures of 't10k-images-idx3-ubyte' and 'train-images-idx3-ubyte'");
+            "it holds the images of 't10k-images-idx3-ubyte' and 'train-images-idx3-ubyte'");
   EXPECT_EQ(open_source(folder_ / "d", {{"split", std::string("train")}})->size(), 3);
   EXPECT_EQ(open_source(folder_ / "d", {{"split", std::string("test")}})->size(), 1);
 }

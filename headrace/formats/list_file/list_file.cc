@@ -220,7 +220,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
   }
   if (list.paths.size() == 0) {
     throw Exception(Error{.code = &kBadList,
-                          .what = "the list names no picture",
+                          .what = "the list names no image",
                           .where = {.file = file},
                           .hint = "one line for each: path, separator, label"});
   }
@@ -386,7 +386,7 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
 const FormatRecord kListFile{
     .name = "list",
     .doc =
-        "A text file (.txt, .csv, .lst) with one picture a line: its path, relative to the "
+        "A text file (.txt, .csv, .lst) with one image a line: its path, relative to the "
         "list's folder, and its label, an integer or a name (names are sorted into classes). "
         "Names without a suffix are looked for with that of the folder's files. "
         "Separated by a comma, a tab or blanks. Fields: image, label.",

@@ -230,7 +230,7 @@ const FormatRecord kLmdb{
     .doc =
         "An LMDB environment: the folder with data.mdb, or the file itself (nosubdir); several "
         "become one. Records are the values in the order of their keys; values are encoded "
-        "pictures, Caffe's Datum or bytes. Fields: image and label, or what the messages hold; of "
+        "images, Caffe's Datum or bytes. Fields: image and label, or what the messages hold; of "
         "plain bytes, value.",
     .example = "hr.open(\"train_lmdb/\")",
     .params = {{.name = "database",

@@ -86,7 +86,7 @@ Result<Form> form_of(const Datum& datum) {
   const bool sound = product_of(datum.sizes, UINT64_MAX, elements) && elements > 0;
   if (datum.encoded) {
     if (!datum.data.empty()) return Form::kEncodedPicture;
-    return bad_value("the Datum is said to hold an encoded picture, and has no data");
+    return bad_value("the Datum is said to hold an encoded image, and has no data");
   }
   if (sound && datum.floats == 0 && datum.data.size() == elements) return Form::kPixels;
   if (sound && datum.data.empty() && datum.floats == elements) return Form::kFloatArray;
@@ -100,7 +100,7 @@ Result<Form> form_of(const Datum& datum) {
 std::string_view name_of(Form form) {
   switch (form) {
     case Form::kEncodedPicture:
-      return "an encoded picture";
+      return "an encoded image";
     case Form::kPixels:
       return "pixels";
     case Form::kFloatArray:

@@ -89,7 +89,7 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
   out.last_page = in.number<uint64_t>();
   out.transaction = in.number<uint64_t>();
   const std::string name = "meta page " + std::to_string(number);
-  if (!in.good()) return name + " is cut off";
+  if (!in.good()) return name + " is truncated";
   if (magic != kMagic) return name + " has no LMDB signature";
   if (own != number || (flags & kLmdbKinds) != kLmdbMeta)
     return name + " is " + lmdb_page_kind(flags);

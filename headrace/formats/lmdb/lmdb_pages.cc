@@ -144,7 +144,7 @@ std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes
   in.number<uint16_t>();
   const auto flags = in.number<uint16_t>();
   const auto pages = in.number<uint32_t>();
-  if (!in.good()) return page_text(page) + " is cut off";
+  if (!in.good()) return page_text(page) + " is truncated";
   if (own != page) return page_text(page) + " calls itself " + page_text(own);
   if ((flags & kLmdbKinds) != kLmdbOverflow) {
     return page_text(page) + " is " + lmdb_page_kind(flags) + ", no overflow page";

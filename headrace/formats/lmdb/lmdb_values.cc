@@ -128,7 +128,7 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
           std::string("the values are ") +
               (pickles ? "pickles, and reading one runs whatever code stands in it"
                        : "msgpack messages of a layout that only their writer knows"),
-          "write the pictures' bytes as values, give headrace.open an object with len() and [i], "
+          "write the images' bytes as values, give headrace.open an object with len() and [i], "
           "or read the values as they are with values=\"bytes\"");
   }
   std::string why;

@@ -122,7 +122,7 @@ TEST_F(LmdbValuesTest, an_encoded_datum_is_a_picture_with_a_label) {
   EXPECT_EQ(field(0), kJpeg + "more");
   EXPECT_EQ(record_.fields[1].scalar, -2);
   EXPECT_EQ(parse(values, datum(1, 2, 2, "abcd", 0)),
-            "the Datum holds pixels, and others an encoded picture");
+            "the Datum holds pixels, and others an encoded image");
 }
 
 TEST_F(LmdbValuesTest, a_picture_without_the_flag_encoded_is_known_by_its_bytes) {

@@ -218,15 +218,15 @@ SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
 const FormatRecord kManifest{
     .name = "manifest",
     .doc =
-        "A table of pictures: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
-        "lines (.jsonl, .ndjson). A column of picture paths is the field image (more of them keep "
+        "A table of images: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
+        "lines (.jsonl, .ndjson). A column of image paths is the field image (more of them keep "
         "their names), a column named label, class or alike the field label; the others are int64, "
         "float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params = {root_param(),
                {.name = "image",
                 .type = ParamType::kString,
-                .doc = "The column of paths. None: the first whose values all end as pictures do."},
+                .doc = "The column of paths. None: the first whose values all end as images do."},
                {.name = "label",
                 .type = ParamType::kString,
                 .doc =

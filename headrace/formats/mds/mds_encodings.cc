@@ -149,17 +149,17 @@ class PillowEncoding final : public MdsEncoding {
   }
   Result<void> parse(Value value, FieldData& out, Buffer& memory) const override {
     const std::optional<Parts> parts = parts_of(value);
-    if (!parts) return bad_sample("the picture's header is cut off");
+    if (!parts) return bad_sample("the image's header is truncated");
     const int64_t channels = channels_of(parts->mode);
     if (channels != field_.shape[0]) {
-      return bad_sample("a picture of Pillow's mode \"" + std::string(parts->mode.substr(0, 16)) +
+      return bad_sample("an image of Pillow's mode \"" + std::string(parts->mode.substr(0, 16)) +
                         "\", where " + std::to_string(field_.shape[0]) +
                         " channels of 8 bits are expected");
     }
     const Shape shape = {channels, parts->height, parts->width};
     uint64_t bytes = 0;
     if (!product_of(shape, UINT64_MAX, bytes) || bytes == 0 || bytes != parts->pixels.size()) {
-      return bad_sample("a picture of " + sizes_text(shape) + " has " +
+      return bad_sample("an image of " + sizes_text(shape) + " has " +
                         grouped(static_cast<int64_t>(parts->pixels.size())) + " bytes");
     }
     out.shape = shape;
@@ -271,7 +271,7 @@ class ArrayEncoding final : public MdsEncoding {
       out.shape.clear();
       for (int i = 0; i < form >> 2; ++i) out.shape.push_back(size_in(in, form & 3));
     }
-    if (!in.good()) return bad_sample("an array's header is cut off");
+    if (!in.good()) return bad_sample("an array's header is truncated");
     uint64_t elements = 0;
     out.elements = in.bytes(in.left());
     const uint64_t most = out.elements.size() / size_of(out.dtype);
@@ -371,7 +371,7 @@ std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::st
   const bool list =
       encoding.starts_with("list[") || encoding == "jpeg_array" || encoding == "jpegarray";
   why = encoding == "pkl" ? "pickles, and reading one runs whatever code stands in it"
-        : list            ? "several pictures a sample (" + column.encoding + ")"
+        : list            ? "several images a sample (" + column.encoding + ")"
                           : "an unknown encoding (" + column.encoding + ")";
   return nullptr;
 }

@@ -184,9 +184,9 @@ TEST_F(MdsTest, pixels_of_pillow_become_planes) {
   ASSERT_EQ(error_of(*source, 1), "");
   EXPECT_EQ(record.fields[0].shape, (Shape{3, 2, 1}));
   EXPECT_NE(error_of(*source, 2).find("Pillow's mode \"L\""), std::string::npos);
-  EXPECT_NE(error_of(*source, 3).find("a picture of 3 x 2 x 2 has 6 bytes"), std::string::npos);
+  EXPECT_NE(error_of(*source, 3).find("an image of 3 x 2 x 2 has 6 bytes"), std::string::npos);
   EXPECT_NE(error_of(*source, 4).find("has 0 bytes"), std::string::npos) << error_of(*source, 4);
-  EXPECT_NE(error_of(*source, 5).find("header is cut off"), std::string::npos);
+  EXPECT_NE(error_of(*source, 5).find("header is truncated"), std::string::npos);
 }
 
 TEST_F(MdsTest, arrays_with_and_without_their_type_and_shape) {
@@ -214,7 +214,7 @@ TEST_F(MdsTest, arrays_with_and_without_their_type_and_shape) {
   data.write("d/index.json", mds_index({{"a", "ndarray:complex64", 0}}, {{.samples = 1}}));
   EXPECT_NE(refusal().find("arrays of an unknown type"), std::string::npos);
   data.write("d/index.json", mds_index({{"a", "list[jpeg]", 0}}, {{.samples = 1}}));
-  EXPECT_NE(refusal().find("several pictures a sample"), std::string::npos);
+  EXPECT_NE(refusal().find("several images a sample"), std::string::npos);
 }
 
 TEST_F(MdsTest, one_of_the_first_samples_may_be_bad) {

@@ -193,7 +193,7 @@ Result<uint32_t> header_bytes(std::span<const uint8_t> fixed) {
   }
   const auto version = in.number<uint32_t>(), bytes = in.number<uint32_t>();
   const auto required = in.number<uint64_t>();
-  if (!in.good() || fixed.size() < kPackHeaderFixed) return no_pack("its header is cut off");
+  if (!in.good() || fixed.size() < kPackHeaderFixed) return no_pack("its header is truncated");
   uint32_t sum = 0;
   std::memcpy(&sum, fixed.data() + kHeaderSum, sizeof sum);
   if (sum != crc32c(fixed.first(kHeaderSum))) return no_pack("its header is damaged");
@@ -214,7 +214,7 @@ Result<uint32_t> header_bytes(std::span<const uint8_t> fixed) {
 Result<PackHeader> header_from_bytes(std::span<const uint8_t> bytes) {
   const Result<uint32_t> size = header_bytes(bytes);
   if (!size) return Error(size.error());
-  if (*size > bytes.size()) return no_pack("its header is cut off");
+  if (*size > bytes.size()) return no_pack("its header is truncated");
   PackHeader header;
   header.header_bytes = *size;
   ByteReader in(bytes.subspan(kPackMagic.size() + 8));

@@ -83,8 +83,8 @@ TEST(Folders, DoNotSayWhatTheyWouldGiveOtherwise) {
   EXPECT_FALSE(say_it_all({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, two)) << "other labels";
   EXPECT_FALSE(say_it_all({{"ant/1.jpg", 2}, {"bee/1.jpg", 1}}, two)) << "no class";
   EXPECT_FALSE(say_it_all({{"ant/1.jpg", -1}, {"bee/1.jpg", 1}}, two)) << "no label";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}}, two)) << "a class without a picture";
-  EXPECT_FALSE(say_it_all({{"1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "a picture in no folder";
+  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}}, two)) << "a class without an image";
+  EXPECT_FALSE(say_it_all({{"1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "an image in no folder";
   EXPECT_FALSE(say_it_all({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, {"bee", "ant"})) << "class order";
   EXPECT_FALSE(
       say_it_all({{"1.jpg"}}, {}, [](PackHeader& header) { header.keys_are_paths = false; }));

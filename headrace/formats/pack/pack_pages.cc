@@ -38,7 +38,7 @@ Result<OnePage> read_page(const File& file, const PackHeader& header, uint64_t o
   const std::string name = "page " + std::to_string(number);
   const uint64_t left = file.size() - offset;
   if (left < kPageHeaderBytes) {
-    page.wrong = left == 0 ? "there is no " + name : name + " is cut off";
+    page.wrong = left == 0 ? "there is no " + name : name + " is truncated";
     return page;
   }
   std::array<uint8_t, kPageHeaderBytes> bytes;
@@ -46,11 +46,11 @@ Result<OnePage> read_page(const File& file, const PackHeader& header, uint64_t o
   const PageHeader found = page_from_bytes(bytes);
   if (found.bytes == 0 || found.number != number || found.first_record != first_record ||
       found.records > header.records - first_record) {
-    page.wrong = name + " has no sound header";
+    page.wrong = name + " has no valid header";
     return page;
   }
   if (found.bytes > left) {
-    page.wrong = name + " is cut off";
+    page.wrong = name + " is truncated";
     return page;
   }
   Buffer table_bytes(found.table_bytes);

@@ -374,7 +374,7 @@ namespace {
 const FormatRecord kPack{
     .name = "pack",
     .doc =
-        "What `headrace pack` made of a dataset: a file, or a folder of shards. Pictures are "
+        "What `headrace pack` made of a dataset: a file, or a folder of shards. Images are "
         "stored losslessly in a form that decodes several times faster; records, order, labels "
         "and classes are those of the dataset that was packed.",
     .example = "hr.open(\"train.hrpack\")",
@@ -386,7 +386,7 @@ const FormatRecord kPack{
                 .decides = Decides::kReading},
                {.name = "recover",
                 .type = ParamType::kBool,
-                .doc = "Of a pack that was cut off, open the records of its whole pages.",
+                .doc = "Of a pack that was truncated, open the records of its whole pages.",
                 .fallback = false,
                 .decides = Decides::kReading}},
     .recognizes = is_pack,

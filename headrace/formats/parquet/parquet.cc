@@ -31,7 +31,7 @@ const FormatRecord kParquet{
     .name = "parquet",
     .doc =
         "Parquet files: one, several, or a folder of them (sorted), through pyarrow. Columns are "
-        "fields: integers, floats, strings, lists of numbers, and pictures as bytes or as the "
+        "fields: integers, floats, strings, lists of numbers, and images as bytes or as the "
         "structs {bytes, path} of Hugging Face. What fits into `memory` is decoded once and held; "
         "of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",

@@ -242,7 +242,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
 
 const FormatRecord kRecordIo{
     .name = "recordio",
-    .doc = "RecordIO files of MXNet, with labels and pictures or any data; one or many.",
+    .doc = "RecordIO files of MXNet, with labels and images or any data; one or many.",
     .example = "hr.open(\"train.rec\")",
     .params =
         {{.name = "label_dtype",

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const ErrorCode kCutOff{"HRTEST", ErrorKind::kData, "cut off", "Only in this test."};
+const ErrorCode kCutOff{"HRTEST", ErrorKind::kData, "truncated", "Only in this test."};
 
 Result<void> scan(const File& file, ContainerIndex& out,
                   const std::function<void(uint64_t)>& passed) {
@@ -125,7 +125,7 @@ TEST_F(ExtentSourceTest, what_cannot_be_scanned_is_one_bad_record) {
   ASSERT_EQ(source.size(), 3);
   EXPECT_EQ(read(source, 2), "two");
   const std::string message = read(source, 1);
-  EXPECT_NE(message.find("HRTEST cut off: it wants 9"), std::string::npos) << message;
+  EXPECT_NE(message.find("HRTEST truncated: it wants 9"), std::string::npos) << message;
   EXPECT_NE(message.find("record 1"), std::string::npos) << message;
   EXPECT_NE(message.find("copy it again"), std::string::npos) << message;
   EXPECT_EQ(source.description(), "counted x (3 records in 2 files; 1 damaged place)");

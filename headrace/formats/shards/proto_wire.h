@@ -67,7 +67,7 @@ class ProtoReader {
     if (problem_ || in_.left() == 0) return false;
     offset_ = size_ - in_.left();
     const uint64_t tag = in_.next();
-    if (!in_.good()) return fail("a tag is cut off");
+    if (!in_.good()) return fail("a tag is truncated");
     if (tag >> 3 == 0 || tag >> 32 != 0) return fail("no field has this number");
     field_ = static_cast<uint32_t>(tag >> 3);
     type_ = static_cast<ProtoType>(tag & 7);
@@ -76,14 +76,14 @@ class ProtoReader {
     switch (type_) {
       case ProtoType::kVarint:
         number_ = in_.next();
-        return in_.good() || fail("a number is cut off");
+        return in_.good() || fail("a number is truncated");
       case ProtoType::kFixed64:
         return take_fixed<uint64_t>();
       case ProtoType::kFixed32:
         return take_fixed<uint32_t>();
       case ProtoType::kBytes: {
         const uint64_t length = in_.next();
-        if (!in_.good()) return fail("a length is cut off");
+        if (!in_.good()) return fail("a length is truncated");
         if (length > in_.left()) return fail("a length goes beyond the message");
         bytes_ = in_.take(length);
         return true;
@@ -113,7 +113,7 @@ class ProtoReader {
   }
   template <class Number>
   bool take_fixed() {
-    if (in_.left() < sizeof(Number)) return fail("a number is cut off");
+    if (in_.left() < sizeof(Number)) return fail("a number is truncated");
     bytes_ = in_.take(sizeof(Number));
     Number value;
     std::memcpy(&value, bytes_.data(), sizeof value);

@@ -108,7 +108,7 @@ bool TfFeature::count_values(std::span<const uint8_t> list, TfProblem& problem) 
         if (packed) {
           VarintReader numbers(bytes);
           for (; !numbers.at_end(); ++count_) numbers.next();
-          if (!numbers.good()) return fail("packed integers that are cut off or too long");
+          if (!numbers.good()) return fail("packed integers that are truncated or too long");
         } else if (in.is(ProtoType::kVarint)) {
           ++count_;
         }

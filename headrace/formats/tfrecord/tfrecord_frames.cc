@@ -90,7 +90,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
                      "a record of " + std::to_string(length) +
                          " bytes goes beyond the end of the file, which is " +
                          std::to_string(left - kTfHeaderBytes) + " bytes away",
-                     "the file was cut off: copy or make it again");
+                     "the file was truncated: copy or make it again");
       return {};
     }
     out.records.add(at, length + kTfFrameBytes);

@@ -216,7 +216,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   out.bytes = has_data ? pax_size_.value_or(*stored) : 0;
   const uint64_t room = input_.size() - std::min(out.data, input_.size());
   if (out.bytes > room) {
-    return damaged("the member \"" + std::string(out.name) + "\" is cut off: it has " +
+    return damaged("the member \"" + std::string(out.name) + "\" is truncated: it has " +
                        std::to_string(out.bytes) + " bytes, and " + std::to_string(room) +
                        " are left",
                    out.begin);

@@ -155,7 +155,7 @@ TEST(Tar, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(std::string(512, 'x')), "HR0464 no header where one should be: its checksum");
   EXPECT_EQ(error_of("half a header"), "HR0464 it ends in the middle of a header");
   EXPECT_EQ(error_of(tar_header("b.jpg", 1000) + "12"),
-            "HR0464 the member \"b.jpg\" is cut off: it has 1000 bytes, and 2 are left");
+            "HR0464 the member \"b.jpg\" is truncated: it has 1000 bytes, and 2 are left");
   EXPECT_EQ(error_of(tar_header("L", uint64_t{1} << 30, 'L')),
             "HR0464 a header of 1073741824 bytes, where 1 MiB is possible");
   EXPECT_EQ(error_of(tar_member("x", "99 path=a\n", 'x')),

@@ -30,7 +30,7 @@ std::string_view text_of(std::span<const uint8_t> bytes) {
 Result<NpyHeader> npy_header(std::span<const uint8_t> bytes, uint64_t size) {
   const ReadBytes read = [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
     if (offset > bytes.size() || out.size() > bytes.size() - offset) {
-      return bad_sample("the array's header is cut off");
+      return bad_sample("the array's header is truncated");
     }
     std::memcpy(out.data(), bytes.data() + offset, out.size());
     return {};

@@ -164,7 +164,7 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     if (arguments.is_none("fields")) add_folder_label(counts, std::move(given), options);
     if (named && options.classes.size() == 0) {
       bad_wds_field("classes= is given, and there is no label",
-                    "labels are a cls component, or the folders of pictures");
+                    "labels are a cls component, or the folders of images");
     }
   }
 
@@ -189,7 +189,7 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   }
   if (counts.without_end > 0) {
     options.notes.push_back(counted(counts.without_end, "archive") +
-                            " without an end: perhaps cut off between two members");
+                            " without an end: perhaps truncated between two members");
   }
   if (counts.unused_indexes > 0) {
     options.notes.push_back(counted(counts.unused_indexes, "index file") +
@@ -217,8 +217,8 @@ const FormatRecord kWebDataset{
     .doc =
         "Tar archives (v7, ustar, GNU, PAX), many of them, as they are or packed with gzip or "
         "Zstandard. Members in a row whose names are equal up to the first dot are one record, "
-        "as WebDataset has it; their extensions are the fields: pictures (image), cls (label), "
-        "txt (text), json, npy, others as bytes. Pictures alone, in folders, get their folder as "
+        "as WebDataset has it; their extensions are the fields: images (image), cls (label), "
+        "txt (text), json, npy, others as bytes. Images alone, in folders, get their folder as "
         "label. Nothing is unpickled.",
     .example = "hr.open(\"train-{0000..0146}.tar\")",
     .params = {{.name = "fields",
@@ -230,7 +230,7 @@ const FormatRecord kWebDataset{
                 .type = ParamType::kString,
                 .doc =
                     "A sample that lacks a field: \"error\" makes it a bad record, \"skip\" leaves "
-                    "it out, \"empty\" puts in no text, no bytes, -1 or NaN (pictures and arrays "
+                    "it out, \"empty\" puts in no text, no bytes, -1 or NaN (images and arrays "
                     "stay errors).",
                 .fallback = std::string("error"),
                 .choices = {"error", "skip", "empty"}},

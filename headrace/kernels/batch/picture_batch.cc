@@ -30,7 +30,7 @@ const uint8_t* elements_of(const StoreTable& table) {
 void check(const PictureBatch& batch) {
   if (batch.channels < 1 || batch.channels > PictureBatch::kMostChannels) {
     raise(kBadPictures,
-          "a picture of a batch has 1 to 4 channels (got " + std::to_string(batch.channels) + ")",
+          "an image of a batch has 1 to 4 channels (got " + std::to_string(batch.channels) + ")",
           "deliver it as a tensor, without transforms on the device");
   }
   if (batch.map.bytes != 1 && batch.map.bytes != 2 && batch.map.bytes != 4) {
@@ -41,7 +41,7 @@ void check(const PictureBatch& batch) {
   if (batch.height < 0 || batch.width < 0 || batch.to_height < 0 || batch.to_width < 0 ||
       batch.count < 0) {
     raise(kBadPictures,
-          "sizes must not be negative (got " + std::to_string(batch.count) + " pictures of " +
+          "sizes must not be negative (got " + std::to_string(batch.count) + " images of " +
               std::to_string(batch.height) + " x " + std::to_string(batch.width) + ", to " +
               std::to_string(batch.to_height) + " x " + std::to_string(batch.to_width) + ")");
   }

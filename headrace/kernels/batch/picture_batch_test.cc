@@ -312,14 +312,14 @@ std::string message_of(const PictureBatch& batch) {
 TEST(PictureBatch, SaysWhatItDoesNotTake) {
   PictureBatch batch{.channels = 5};
   EXPECT_EQ(message_of(batch),
-            "HR0862 not pictures that a batch kernel takes: a picture of a batch has 1 to 4 "
+            "HR0862 not images that a batch kernel takes: an image of a batch has 1 to 4 "
             "channels (got 5)\n  help: deliver it as a tensor, without transforms on the device");
   batch.channels = 3;
   batch.map.bytes = 8;
   EXPECT_NE(message_of(batch).find("an element has 1, 2 or 4 bytes (got 8)"), std::string::npos);
   batch.map.bytes = 4;
   batch.count = -1;
-  EXPECT_NE(message_of(batch).find("sizes must not be negative (got -1 pictures of 0 x 0"),
+  EXPECT_NE(message_of(batch).find("sizes must not be negative (got -1 images of 0 x 0"),
             std::string::npos);
   batch.count = 0;
   EXPECT_EQ(message_of(batch), "");

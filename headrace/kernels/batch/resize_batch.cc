@@ -69,7 +69,7 @@ void check(const ResizeTo& to) {
     raise(kBadSize, "a batch cannot be resized to " + text_of(to.height, to.width));
   }
   if (to.channels < 1 || to.channels > 4) {
-    raise(kBadSize, "a picture has 1 to 4 channels (got " + std::to_string(to.channels) + ")");
+    raise(kBadSize, "an image has 1 to 4 channels (got " + std::to_string(to.channels) + ")");
   }
 }
 

@@ -381,7 +381,7 @@ TEST(ResizeBatch, SaysWhatItCannotResize) {
   EXPECT_EQ(message_of({.height = 0, .width = 5}, {}),
             "HR0863 impossible resize of a batch: a batch cannot be resized to 0 x 5");
   EXPECT_EQ(message_of({.channels = 7, .height = 5, .width = 5}, {}),
-            "HR0863 impossible resize of a batch: a picture has 1 to 4 channels (got 7)");
+            "HR0863 impossible resize of a batch: an image has 1 to 4 channels (got 7)");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 2}, {.width = 3}}),
             "HR0863 impossible resize of a batch: window 1 is empty (0 x 3)");
   EXPECT_EQ(message_of({.height = 5, .width = 5},

@@ -76,7 +76,7 @@ TEST(PillowBlends, AreMostlyInWholeNumbers) {
       whole += pillow_blend(factor).offset != PillowBlend::kNone;
     }
   }
-  EXPECT_GE(whole, 110) << "of 124: else every picture is blended in floats";
+  EXPECT_GE(whole, 110) << "of 124: else every image is blended in floats";
 }
 
 std::string blend_level_name(const testing::TestParamInfo<SimdLevel>& info) {

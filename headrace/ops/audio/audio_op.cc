@@ -60,7 +60,7 @@ void AudioOp::plan(FieldState& field) const {
     raise_misfit(name_,
                  "\"" + field.name + "\" is " + text_of(field) +
                      ", and only float32 audio has samples to work on",
-                 "put it before what makes other numbers of the sound");
+                 "put it before what makes other numbers of the audio");
   }
   plan_audio(field);
 }

@@ -22,15 +22,16 @@ class CenterClip final : public ClipOp {
 const OpRecord kCenterClip{
     .name = "CenterClip",
     .doc =
-        "Keeps the middle of a sound.\n\n"
+        "Keeps the middle of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames), from frame (frames - "
-        "num_frames) // 2 on. Only what is kept is decoded. A sound that is shorter is a data "
+        "num_frames) // 2 on. Only what is kept is decoded. An audio clip that is shorter is a data "
         "error unless pad_if_needed.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param(),
-               pad_if_needed_param("Whether silence is added on both sides of a sound that is too "
-                                   "short; where it is odd, one frame more behind it.")},
-    .oracle = "the slice of the whole sound, bit for bit where the codec is lossless",
+               pad_if_needed_param(
+                   "Whether silence is added on both sides of an audio clip that is too "
+                   "short; where it is odd, one frame more behind it.")},
+    .oracle = "the slice of the whole audio clip, bit for bit where the codec is lossless",
     .example = {{"num_frames", int64_t{16000}}, {"pad_if_needed", true}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterClip>("CenterClip", arguments.integer("num_frames"),

@@ -41,10 +41,10 @@ class Mono final : public AudioOp {
 const OpRecord kMono{
     .name = "Mono",
     .doc =
-        "Mixes the channels of a sound into one, their mean.\n\n"
-        "Audio, (channels, frames), becomes (1, frames). Sounds of differing channels become alike "
+        "Mixes the channels of an audio clip into one, their mean.\n\n"
+        "Audio, (channels, frames), becomes (1, frames). Audio clips of differing channels become alike "
         "by it.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {},
     .oracle =
         "torch's waveform.mean(0, keepdim=True), bit for bit up to 4 channels, else within "

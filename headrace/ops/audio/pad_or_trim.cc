@@ -17,10 +17,10 @@ class PadOrTrim final : public ClipOp {
 const OpRecord kPadOrTrim{
     .name = "PadOrTrim",
     .doc =
-        "Keeps the begin of a sound, and adds silence behind one that is shorter.\n\n"
+        "Keeps the begin of an audio clip, and adds silence behind one that is shorter.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames). What lies behind is not "
         "decoded. Whisper's models take 30 seconds of it.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param()},
     .oracle = "whisper.audio.pad_or_trim, bit for bit",
     .example = {{"num_frames", int64_t{16000}}},

@@ -27,7 +27,7 @@ const OpRecord kPreemphasis{
     .doc =
         "Lifts the high frequencies: y[i] = x[i] - coeff * x[i-1].\n\n"
         "Audio, (channels, frames), float32, keeps its shape; the first frame stays.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "coeff",
                 .type = ParamType::kFloat,
                 .doc = "Usually between 0 and 1.",

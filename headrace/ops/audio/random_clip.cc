@@ -21,14 +21,15 @@ class RandomClip final : public ClipOp {
 const OpRecord kRandomClip{
     .name = "RandomClip",
     .doc =
-        "Keeps a stretch of a sound, at a random place.\n\n"
+        "Keeps a stretch of an audio clip, at a random place.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames). Every place is equally "
-        "probable; several sounds of a record are cut at the same share of their length. Only what "
-        "is kept is decoded. A sound that is shorter is a data error unless pad_if_needed.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+        "probable; several audio clips of a record are cut at the same share of their length. Only what "
+        "is kept is decoded. An audio clip that is shorter is a data error unless pad_if_needed.",
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param(),
-               pad_if_needed_param("Whether silence is added behind a sound that is too short.")},
-    .oracle = "the slice of the whole sound, bit for bit where the codec is lossless",
+               pad_if_needed_param(
+                   "Whether silence is added behind an audio clip that is too short.")},
+    .oracle = "the slice of the whole audio clip, bit for bit where the codec is lossless",
     .example = {{"num_frames", int64_t{16000}}, {"pad_if_needed", true}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

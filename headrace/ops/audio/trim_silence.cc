@@ -93,12 +93,12 @@ Param samples_param(std::string_view name, std::string_view doc, int64_t fallbac
 const OpRecord kTrimSilence{
     .name = "TrimSilence",
     .doc =
-        "Takes the silence off both ends of a sound.\n\n"
+        "Takes the silence off both ends of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, what is left): from the first window to the "
         "last whose power is no more than top_db below that of the loudest. A window counts where "
-        "one channel does. All of the sound is decoded; how long it is afterwards is not known "
+        "one channel does. All of the audio is decoded; how long it is afterwards is not known "
         "before.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,
                 .doc = "How far below the loudest window silence begins, in decibels.",

@@ -42,10 +42,10 @@ std::unique_ptr<Op> make_vol(const Arguments& arguments) {
 const OpRecord kVol{
     .name = "Vol",
     .doc =
-        "Makes a sound louder or softer.\n\n"
+        "Makes an audio clip louder or softer.\n\n"
         "Audio, (channels, frames), float32, keeps its shape. As in torchaudio, what would lie "
         "beyond full scale becomes -1 or 1.",
-    .page = {.unseen = "sounds alone: [audio](audio.md)"},
+    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "gain",
                 .type = ParamType::kFloat,
                 .doc = "By how much, as gain_type says.",

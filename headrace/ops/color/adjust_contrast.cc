@@ -32,21 +32,21 @@ class AdjustContrast final : public PixelOp {
 const OpRecord kAdjustContrast{
     .name = "AdjustContrast",
     .doc =
-        "Draws an image's values towards its mean grey, or away from it.\n\n"
+        "Draws an image's values towards its mean gray, or away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. The picture is measured first, so what stands before is "
+        "are left as they are. The image is measured first, so what stands before is "
         "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
         "in an order of its own, and values may differ by 1.",
     .page = {.section = "Colours", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,
-                .doc = "0 is one grey, 1 changes nothing, 2 is twice the contrast.",
+                .doc = "0 is one gray, 1 changes nothing, 2 is twice the contrast.",
                 .required = true,
                 .minimum = 0},
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_contrast on tensors of up to 65,793 pixels, or on Pillow's "
-        "pictures, bit for bit; of float32 to 1e-6, whose mean torch adds up in another order",
+        "images, bit for bit; of float32 to 1e-6, whose mean torch adds up in another order",
     .example = {{"contrast_factor", 0.6}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<AdjustContrast>(arguments.number("contrast_factor"),

@@ -46,7 +46,7 @@ const OpRecord kAdjustGamma{
                 .minimum = 0},
                arithmetic_param()},
     .oracle =
-        "torchvision v2's adjust_gamma on Pillow's pictures, bit for bit, or on tensors, to one "
+        "torchvision v2's adjust_gamma on Pillow's images, bit for bit, or on tensors, to one "
         "level in 1 of 50,000 entries; of float32 to 1e-6",
     .example = {{"gamma", 0.7}, {"gain", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

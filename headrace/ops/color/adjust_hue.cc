@@ -9,9 +9,9 @@ namespace {
 const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
-        "Turns an image's hues around the circle of colours.\n\n"
+        "Turns an image's hues around the circle of colors.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. A grey image keeps its values. torch turns in float32, Pillow "
+        "are left as they are. A gray image keeps its values. torch turns in float32, Pillow "
         "by steps of 1/255: values differ by up to 13.",
     .page = {.section = "Colours", .step = "T.AdjustHue(0.2)"},
     .params = {{.name = "hue_factor",
@@ -22,7 +22,7 @@ const OpRecord kAdjustHue{
                 .minimum = -0.5,
                 .maximum = 0.5},
                arithmetic_param()},
-    .oracle = "torchvision v2's adjust_hue on tensors, or on Pillow's pictures, bit for bit",
+    .oracle = "torchvision v2's adjust_hue on tensors, or on Pillow's images, bit for bit",
     .example = {{"hue_factor", 0.2}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<FixedPixelOp>(

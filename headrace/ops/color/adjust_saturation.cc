@@ -9,17 +9,17 @@ namespace {
 const OpRecord kAdjustSaturation{
     .name = "AdjustSaturation",
     .doc =
-        "Draws an image's colours towards their grey, or away from it.\n\n"
+        "Draws an image's colors towards their gray, or away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. A grey image keeps its values.",
+        "are left as they are. A gray image keeps its values.",
     .page = {.section = "Colours", .step = "T.AdjustSaturation(2.0)"},
     .params = {{.name = "saturation_factor",
                 .type = ParamType::kFloat,
-                .doc = "0 is grey, 1 changes nothing, 2 is twice the colour.",
+                .doc = "0 is gray, 1 changes nothing, 2 is twice the color.",
                 .required = true,
                 .minimum = 0},
                arithmetic_param()},
-    .oracle = "torchvision v2's adjust_saturation on tensors, or on Pillow's pictures, bit for bit",
+    .oracle = "torchvision v2's adjust_saturation on tensors, or on Pillow's images, bit for bit",
     .example = {{"saturation_factor", 1.7}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<FixedPixelOp>(

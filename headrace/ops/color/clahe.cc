@@ -217,8 +217,8 @@ const OpRecord kClaheRecord{
                 .max_count = 2},
                {.name = "channels",
                 .type = ParamType::kString,
-                .doc = "Of colours: \"luma\" spreads their grey (Pillow's) and adds to each "
-                       "channel what the grey gained, so that colour differences stay; \"each\" "
+                .doc = "Of colors: \"luma\" spreads their gray (Pillow's) and adds to each "
+                       "channel what the gray gained, so that color differences stay; \"each\" "
                        "spreads each channel by itself.",
                 .fallback = std::string("luma"),
                 .choices = {"luma", "each"}},

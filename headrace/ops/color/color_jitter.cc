@@ -89,8 +89,8 @@ const OpRecord kColorJitter{
     .doc =
         "Changes brightness, contrast, saturation and hue at random, in a random order.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
-        "left as they are. Contrast measures the picture, so what comes before it is computed "
-        "first: with contrast a second pass, without it none. A grey image has neither saturation "
+        "left as they are. Contrast measures the image, so what comes before it is computed "
+        "first: with contrast a second pass, without it none. A gray image has neither saturation "
         "nor hue.",
     .page = {.section = "Colours", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
     .params = {jitter_param("brightness",
@@ -103,7 +103,7 @@ const OpRecord kColorJitter{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation and "
-        "_hue on tensors, or on Pillow's pictures, bit for bit; contrast of float32 to 1e-6; "
+        "_hue on tensors, or on Pillow's images, bit for bit; contrast of float32 to 1e-6; "
         "factors and order in distribution",
     .example = {{"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}, {"hue", 0.1}},
     .random = true,

@@ -155,7 +155,7 @@ Param arithmetic_param() {
           .type = ParamType::kString,
           .doc =
               "Whose: \"torch\", torchvision's on tensors, in float32; or \"pillow\", "
-              "Pillow's, which torchvision has on its pictures.",
+              "Pillow's, which torchvision has on its images.",
           .fallback = std::string("torch"),
           .choices = {"torch", "pillow"}};
 }

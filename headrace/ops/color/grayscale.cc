@@ -17,11 +17,11 @@ std::unique_ptr<Op> make_grayscale(const Arguments& arguments) {
 const OpRecord kGrayscale{
     .name = "Grayscale",
     .doc =
-        "Puts the brightness of each pixel in place of its colour.\n\n"
+        "Puts the brightness of each pixel in place of its color.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32: they get "
         "num_output_channels equal channels, and keep their dtype. Masks are left as they are. "
-        "torchvision and Pillow round differently: of all colours half differ by 1. What decoders "
-        "turn to grey is always Pillow's.",
+        "torchvision and Pillow round differently: of all colors half differ by 1. What decoders "
+        "turn to gray is always Pillow's.",
     .page = {.section = "Colours", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,

@@ -113,8 +113,8 @@ const OpRecord kHueSaturationValue{
         "Shifts hue, saturation and value of an image at random, with probability p.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
         "they are. HSV are 8 bits each, as OpenCV has them: hue from 0 to 179, the others from 0 "
-        "to 255; so nine of ten colours become a neighbour even without a shift. What is grey "
-        "stays grey.",
+        "to 255; so nine of ten colors become a neighbor even without a shift. What is gray "
+        "stays gray.",
     .page = {.section = "Colours", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
     .params = {limit_param("hue_shift_limit",
                            "x: a number from [-x, x] is added to the hue, modulo 180; or "
@@ -150,7 +150,7 @@ const OpRecord kRandomHSV{
         "Turns the hue and scales saturation and value of an image at random, as YOLO is "
         "trained.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
-        "they are. HSV are OpenCV's, as in HueSaturationValue. What is grey stays grey.",
+        "they are. HSV are OpenCV's, as in HueSaturationValue. What is gray stays gray.",
     .page = {.section = "Colours", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
     .params = {gain_param("hgain", "The hue is turned by a share of the circle from [-x, x].",
                           0.015),

@@ -80,7 +80,7 @@ class PCALighting final : public PixelOp {
 const OpRecord kPCALighting{
     .name = "PCALighting",
     .doc =
-        "Adds a random colour to an image, along the main directions of ImageNet's colours.\n\n"
+        "Adds a random color to an image, along the main directions of ImageNet's colors.\n\n"
         "Images of three channels, (3, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. Three normal numbers a record weigh the eigenvectors, each with the "
         "root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). Bytes are rounded and clipped, "

@@ -28,12 +28,12 @@ const OpRecord kRandomAutocontrast{
     .doc =
         "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. The picture is measured first, so what stands before is "
+        "are left as they are. The image is measured first, so what stands before is "
         "computed before it: a second pass.",
     .page = {.section = "Colours", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("How probable it is that a record's images are stretched."),
                arithmetic_param()},
-    .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's pictures, bit for bit",
+    .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's images, bit for bit",
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

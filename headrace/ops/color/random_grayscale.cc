@@ -25,13 +25,13 @@ class RandomGrayscale final : public RandomPixelOp {
 const OpRecord kRandomGrayscale{
     .name = "RandomGrayscale",
     .doc =
-        "Puts grey in place of colour, with probability p; the number of channels stays.\n\n"
+        "Puts gray in place of color, with probability p; the number of channels stays.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, "
         "and masks are left as they are.",
     .page = {.section = "Colours", .step = "T.RandomGrayscale(1.0)"},
-    .params = {probability_param("How probable it is that a record's images become grey.", 0.1),
+    .params = {probability_param("How probable it is that a record's images become gray.", 0.1),
                arithmetic_param()},
-    .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's pictures, bit for bit",
+    .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's images, bit for bit",
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -87,7 +87,7 @@ const OpRecord kRandomPhotometricDistort{
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
         "probability p, as SSD was trained.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
-        "left as they are. Contrast, where it is drawn, measures the picture: a second pass.",
+        "left as they are. Contrast, where it is drawn, measures the image: a second pass.",
     .page = {.section = "Colours", .step = "T.RandomPhotometricDistort(p=0.9)"},
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),

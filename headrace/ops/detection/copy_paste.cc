@@ -158,7 +158,7 @@ class CopyPaste final : public PictureOp {
     if (masks[1] == size->height && masks[2] == size->width) return {};
     return Error{.code = &kMasksElsewhere,
                  .what = "masks of " + text_of(Size{int(masks[1]), int(masks[2])}) +
-                         " on a picture of " + text_of(*size)};
+                         " on an image of " + text_of(*size)};
   }
 
   // As the reference: as many draws as there are instances, each taken once; all of `size` then.
@@ -268,7 +268,7 @@ const OpRecord kCopyPaste{
         "copy-paste.\n\n"
         "Images and masks, (C, H, W), uint8, of one size, with masks of instances, (rows, H, W), "
         "uint8 or bool, 0 where it is not; sizes stay. Of n instances of the other record n are "
-        "drawn, each pasted once however often it was, resized as its whole picture becomes this "
+        "drawn, each pasted once however often it was, resized as its whole image becomes this "
         "one's size. What they hide is cut out of the record's own masks, and boxes, (rows, 4), of "
         "these become those of what is left. Rows of both are joined, with those of their row "
         "group: the record's own, as far as something is left, then what was pasted.",

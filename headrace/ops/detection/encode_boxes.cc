@@ -165,7 +165,7 @@ const OpRecord kEncodeBoxes{
         "Boxes, (rows, 4), float32, in pixels or shares as the anchors are, become (anchors, 4); "
         "the other fields of the row group get a row for each anchor, labels (anchors,), so that "
         "batches are dense. Each box has its best anchor for itself; every other anchor takes its "
-        "best box where their IoU is above criteria. The boxes are (centre, width, height), and of "
+        "best box where their IoU is above criteria. The boxes are (center, width, height), and of "
         "an anchor without a box the anchor itself, or with offset what a network is to give, and 0 "
         "without a box. Rows of anchors without a box are 0, so that labels of classes begin at 1. "
         "A box without area has no anchor.",
@@ -183,7 +183,7 @@ const OpRecord kEncodeBoxes{
                 .maximum = 1},
                {.name = "offset",
                 .type = ParamType::kBool,
-                .doc = "Whether to give offsets: the centre's way in widths and heights of the "
+                .doc = "Whether to give offsets: the center's way in widths and heights of the "
                        "anchor, and logarithms of both factors.",
                 .fallback = false},
                {.name = "scale",

@@ -177,18 +177,18 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
 const OpRecord kMosaic{
     .name = "Mosaic",
     .doc =
-        "Puts a record and three others of the epoch on one canvas, around a centre that is "
+        "Puts a record and three others of the epoch on one canvas, around a center that is "
         "drawn: YOLO's mosaic.\n\n"
         "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
-        "above left of the centre, the others above right, below left and below right, each as "
-        "large as it fits into size, touching the centre, cut at the canvas. Boxes, (rows, 4), "
+        "above left of the center, the others above right, below left and below right, each as "
+        "large as it fits into size, touching the center, cut at the canvas. Boxes, (rows, 4), "
         "follow theirs, and rows of all four are joined, with those of their row group; other "
         "fields are the record's own. A RandomAffine or a crop behind it makes the usual size "
-        "again, and each picture is decoded only where it shows then.",
+        "again, and each image is decoded only where it shows then.",
     .page = {.section = "Detection", .step = "T.Mosaic((100, 130))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
-                .doc = "Pixels that one picture has at most: one number for a square, or (height, "
+                .doc = "Pixels that one image has at most: one number for a square, or (height, "
                        "width). The canvas is twice as high and wide.",
                 .fallback = int64_t{640},
                 .minimum = 1,
@@ -197,7 +197,7 @@ const OpRecord kMosaic{
                 .max_count = 2},
                {.name = "center_range",
                 .type = ParamType::kFloats,
-                .doc = "Where the centre lies, in multiples of size; 1 is the middle.",
+                .doc = "Where the center lies, in multiples of size; 1 is the middle.",
                 .fallback = std::vector<double>{0.5, 1.5},
                 .minimum = 0,
                 .maximum = 2,
@@ -216,7 +216,7 @@ const OpRecord kMosaic{
                {.name = "partners_within",
                 .type = ParamType::kInt,
                 .doc = "Draws the others from so many positions, up to the record's own, as other "
-                       "loaders draw from the pictures that they have decoded last. Each picture "
+                       "loaders draw from the images that they have decoded last. Each image "
                        "is then decoded once, whole, and kept for them. None: from all of the "
                        "epoch.",
                 .minimum = 1,

@@ -222,13 +222,13 @@ Param bbox_count_param(std::string_view name, std::string_view doc, int64_t fall
 const OpRecord kRandomBBoxCrop{
     .name = kBBoxCrop,
     .doc =
-        "Crops a record's pictures to a random window that overlaps boxes enough, by DALI's "
+        "Crops a record's images to a random window that overlaps boxes enough, by DALI's "
         "rules.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). A "
-        "threshold is drawn; then windows, whose edges are shares of the picture's, until one "
+        "threshold is drawn; then windows, whose edges are shares of the image's, until one "
         "overlaps boxes that much and keeps some box. After num_attempts windows another threshold "
-        "is drawn. A picture without a box, or with one without area, stays as it is. Boxes outside of the window go, with the rows that belong to them. The "
-        "window is drawn before the picture is decoded, and only the window is.",
+        "is drawn. An image without a box, or with one without area, stays as it is. Boxes outside of the window go, with the rows that belong to them. The "
+        "window is drawn before the image is decoded, and only the window is.",
     .page =
         {.section = "Detection",
          .step =
@@ -243,14 +243,14 @@ const OpRecord kRandomBBoxCrop{
                bbox_range_param(
                    "aspect_ratio",
                    "Smallest and largest width / height of the window, in shares: 1 is the "
-                   "picture's own ratio. Two equal ones are kept exactly.",
+                   "image's own ratio. Two equal ones are kept exactly.",
                    1e-6, 1e6),
                bbox_range_param("scaling", "Smallest and largest share of the edges.", 1e-6, 1),
                bbox_count_param("num_attempts", "Windows that are tried for a threshold.", 1, 1),
                bbox_count_param(
                    "total_num_attempts",
                    "Windows that are tried at all; then the one that overlaps most is taken. 0: "
-                   "10,000, where DALI goes on for ever, and then the picture stays as it is.",
+                   "10,000, where DALI goes on for ever, and then the image stays as it is.",
                    0, 0),
                bbox_flag_param("all_boxes_above_threshold",
                                "Whether every box must be overlapped that much, or one."),
@@ -259,7 +259,7 @@ const OpRecord kRandomBBoxCrop{
                {.name = "bbox_prune_threshold",
                 .type = ParamType::kFloat,
                 .doc = "The share of its area in the window from which on a box stays, if it is in "
-                       "the window at all. -1: its centre must be in the window.",
+                       "the window at all. -1: its center must be in the window.",
                 .fallback = -1.0,
                 .minimum = -1,
                 .maximum = 1},

@@ -158,18 +158,18 @@ Param number(std::string_view name, std::string_view doc, double fallback, doubl
 const OpRecord kRandomIoUCrop{
     .name = "RandomIoUCrop",
     .doc =
-        "Crops a record's pictures to a random window that some box overlaps enough: SSD's "
+        "Crops a record's images to a random window that some box overlaps enough: SSD's "
         "crop.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). "
-        "An IoU is drawn from sampler_options; 1 or more leaves the picture alone. Then windows are "
-        "drawn until one has a box whose centre it holds and whose IoU with it is that large; "
-        "after so many trials another IoU is drawn. A picture without boxes stays as it is. Boxes "
-        "whose centre lies outside of the window go, with the rows that belong to them. The window "
-        "is drawn before the picture is decoded, and only the window is.",
+        "An IoU is drawn from sampler_options; 1 or more leaves the image alone. Then windows are "
+        "drawn until one has a box whose center it holds and whose IoU with it is that large; "
+        "after so many trials another IoU is drawn. An image without boxes stays as it is. Boxes "
+        "whose center lies outside of the window go, with the rows that belong to them. The window "
+        "is drawn before the image is decoded, and only the window is.",
     .page = {.section = "Detection", .step = "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])"},
     .params =
-        {number("min_scale", "The smallest share of the picture's width and height.", 0.3, 1),
-         number("max_scale", "The largest share of the picture's width and height.", 1.0, 1),
+        {number("min_scale", "The smallest share of the image's width and height.", 0.3, 1),
+         number("max_scale", "The largest share of the image's width and height.", 1.0, 1),
          number("min_aspect_ratio", "The smallest width / height of the window.", 0.5, 1e6),
          number("max_aspect_ratio", "The largest width / height of the window.", 2.0, 1e6),
          {.name = "sampler_options",
@@ -187,7 +187,7 @@ const OpRecord kRandomIoUCrop{
           .maximum = 10000},
          {.name = "outside",
           .type = ParamType::kString,
-          .doc = "What becomes of boxes whose centre is outside: \"drop\" takes their rows out; "
+          .doc = "What becomes of boxes whose center is outside: \"drop\" takes their rows out; "
                  "\"zero\" makes them 0, 0, 0, 0 as torchvision does, for a SanitizeBoundingBoxes "
                  "later in the list.",
           .fallback = std::string("drop"),

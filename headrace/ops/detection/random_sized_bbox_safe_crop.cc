@@ -112,18 +112,19 @@ class RandomSizedBBoxSafeCrop final : public PictureOp {
 const OpRecord kRandomSizedBBoxSafeCrop{
     .name = "RandomSizedBBoxSafeCrop",
     .doc =
-        "Crops a record's pictures to a random window that holds all boxes, and resizes it.\n\n"
+        "Crops a record's images to a random window that holds all boxes, and resizes it.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, become "
         "(C, size[0], size[1]); the dtype stays. The window begins anywhere before the first box "
-        "and ends anywhere behind the last one. No row is dropped. A picture without boxes keeps "
-        "its aspect ratio in the crop. The window is drawn before the picture is decoded, and only "
+        "and ends anywhere behind the last one. No row is dropped. An image without boxes keeps "
+        "its aspect ratio in the crop. The window is drawn before the image is decoded, and only "
         "the window is.",
     .page = {.section = "Detection", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "erosion_rate",
                 .type = ParamType::kFloat,
-                .doc = "The share of what the boxes cover together that may be cut off, half of it "
-                       "on each side. 0 cuts nothing.",
+                .doc =
+                    "The share of what the boxes cover together that may be truncated, half of it "
+                    "on each side. 0 cuts nothing.",
                 .fallback = 0.0,
                 .minimum = 0,
                 .maximum = 1},

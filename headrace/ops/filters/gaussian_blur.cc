@@ -126,8 +126,8 @@ class GaussianBlur final : public PixelOp {
         return Error{.code = &kTooSmallToBlur,
                      .what = "[GaussianBlur] kernel_size is " + std::to_string(kernel_.height) +
                              " x " + std::to_string(kernel_.width) +
-                             " (height x width), the picture " + std::to_string(size.height) +
-                             " x " + std::to_string(size.width)};
+                             " (height x width), the image " + std::to_string(size.height) + " x " +
+                             std::to_string(size.width)};
       }
       Result<void> done = do_pass(context, field, gaussian_blur_pass(kernel_, sigma));
       if (!done) return done;
@@ -170,7 +170,7 @@ const OpRecord kGaussianBlur{
         "Blurs an image with a Gaussian whose width is drawn.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
         "masks are left as they are. Borders are mirrored. What comes before is computed first, and a second "
-        "pass begins. On Pillow's pictures torchvision does the same.",
+        "pass begins. On Pillow's images torchvision does the same.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianBlur(15, 3.0)"},
     .params = {{.name = "kernel_size",
                 .type = ParamType::kInts,

@@ -50,9 +50,9 @@ class CenterCrop final : public PictureOp {
 const OpRecord kCenterCrop{
     .name = "CenterCrop",
     .doc =
-        "Crops a record's pictures at their centre.\n\n"
+        "Crops a record's images at their center.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "A picture that is smaller is padded with 0 first, the odd pixel at the right and the "
+        "An image that is smaller is padded with 0 first, the odd pixel at the right and the "
         "bottom.",
     .page = {.section = "Size and place", .step = "T.CenterCrop((120, 120))"},
     .params = {size_param()},

@@ -39,9 +39,9 @@ class CornerCrop final : public PictureOp {
 const OpRecord kCornerCrop{
     .name = "CornerCrop",
     .doc =
-        "Crops a record's pictures at a corner.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. A "
-        "picture that is smaller is refused (HR0502). FiveCrop and TenCrop are made of these.",
+        "Crops a record's images at a corner.\n\n"
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. An "
+        "image that is smaller is refused (HR0502). FiveCrop and TenCrop are made of these.",
     .page = {.unseen = "one of those of FiveCrop, into a field"},
     .params = {size_param(),
                {.name = "corner",

@@ -37,11 +37,11 @@ Param cropped_field_param() {
 const OpRecord kFiveCrop{
     .name = "FiveCrop",
     .doc =
-        "Replaces a picture by its four corners and its centre.\n\n"
+        "Replaces an image by its four corners and its center.\n\n"
         "The fields top_left, top_right, bottom_left, bottom_right and center, in this order, "
         "(C, size[0], size[1]) each, stand in place of the field: a Fork, whose branches later "
-        "steps treat alike. A picture that is smaller is refused (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
+        "steps treat alike. An image that is smaller is refused (HR0502).",
+    .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
     .params = {size_param(), cropped_field_param()},
     .oracle = "torchvision v2's FiveCrop, bit for bit",
     .example = {{"size", int64_t{4}}},
@@ -53,10 +53,10 @@ const Register<OpRecord> registered_five_crop(kFiveCrop);
 const OpRecord kTenCrop{
     .name = "TenCrop",
     .doc =
-        "Replaces a picture by its four corners and its centre, and those of its mirror image.\n\n"
-        "The fields of FiveCrop, and then the same of the mirrored picture, top_left_mirrored to "
-        "center_mirrored. A picture that is smaller is refused (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
+        "Replaces an image by its four corners and its center, and those of its mirror image.\n\n"
+        "The fields of FiveCrop, and then the same of the mirrored image, top_left_mirrored to "
+        "center_mirrored. An image that is smaller is refused (HR0502).",
+    .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
     .params = {size_param(),
                {.name = "vertical_flip",
                 .type = ParamType::kBool,

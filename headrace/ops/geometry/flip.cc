@@ -42,7 +42,7 @@ std::vector<Param> params() {
 const OpRecord kRandomHorizontalFlip{
     .name = "RandomHorizontalFlip",
     .doc =
-        "Mirrors a record's pictures left to right with probability p, all of them or none.\n\n"
+        "Mirrors a record's images left to right with probability p, all of them or none.\n\n"
         "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
     .page = {.section = "Size and place", .step = "T.RandomHorizontalFlip(1.0)"},
     .params = params(),
@@ -54,7 +54,7 @@ const Register<OpRecord> registered_horizontal(kRandomHorizontalFlip);
 const OpRecord kRandomVerticalFlip{
     .name = "RandomVerticalFlip",
     .doc =
-        "Mirrors a record's pictures top to bottom with probability p, all of them or none.\n\n"
+        "Mirrors a record's images top to bottom with probability p, all of them or none.\n\n"
         "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
     .page = {.section = "Size and place", .step = "T.RandomVerticalFlip(1.0)"},
     .params = params(),

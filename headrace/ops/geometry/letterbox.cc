@@ -92,7 +92,7 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
                 arguments.flag("center")};
   if (box.stride > 0 && (box.size.height % box.stride || box.size.width % box.stride)) {
     raise_misfit("Letterbox", "size must be a multiple of stride",
-                 "stride=0 makes every picture as large as size says");
+                 "stride=0 makes every image as large as size says");
   }
   return std::make_unique<Letterbox>(box, arguments.numbers("fill"), arguments.number("mask_fill"),
                                      filter_from("Letterbox", arguments));
@@ -101,10 +101,10 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
 const OpRecord kLetterbox{
     .name = "Letterbox",
     .doc =
-        "Resizes a record's pictures so that they fit into a size, and fills up the rest: YOLO's "
+        "Resizes a record's images so that they fit into a size, and fills up the rest: YOLO's "
         "input.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "Both edges are scaled by one factor and rounded; the picture lies in the middle, with the "
+        "Both edges are scaled by one factor and rounded; the image lies in the middle, with the "
         "odd pixel of a border right and below. With stride only as much is added as the next "
         "multiple of it takes, so that sizes differ.",
     .page = {.section = "Detection", .step = "T.Letterbox((150, 150))"},
@@ -125,25 +125,25 @@ const OpRecord kLetterbox{
                 .maximum = 1 << 16},
                {.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images around the picture: one number, or one a channel, in "
-                       "the range of the picture's dtype at this point (0 to 255 for uint8).",
+                .doc = "The value of images around the image: one number, or one a channel, in "
+                       "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{114},
                 .min_count = 1,
                 .max_count = kMostChannels},
                mask_fill_param(),
                {.name = "scaleup",
                 .type = ParamType::kBool,
-                .doc = "Whether small pictures are enlarged; else they are only filled up.",
+                .doc = "Whether small images are enlarged; else they are only filled up.",
                 .fallback = true},
                {.name = "center",
                 .type = ParamType::kBool,
-                .doc = "Whether the picture lies in the middle; else at the left and the top.",
+                .doc = "Whether the image lies in the middle; else at the left and the top.",
                 .fallback = true},
                interpolation_param(),
                antialias_param()},
     .oracle =
         "Pillow's resize and ImageOps.expand, bit for bit; sizes and places as Ultralytics' "
-        "LetterBox, whose pixels are OpenCV's and differ: they are not smoothed when a picture "
+        "LetterBox, whose pixels are OpenCV's and differ: they are not smoothed when an image "
         "shrinks",
     .example = {{"size", std::vector<int64_t>{32, 64}},
                 {"stride", int64_t{16}},

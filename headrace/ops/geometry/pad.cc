@@ -39,7 +39,7 @@ class Pad final : public PictureOp {
 const OpRecord kPad{
     .name = "Pad",
     .doc =
-        "Adds borders to a record's pictures.\n\n"
+        "Adds borders to a record's images.\n\n"
         "Images and masks, (C, H, W), any dtype; H and W grow by the borders, the dtype stays.",
     .page = {.section = "Size and place", .step = "T.Pad(24, padding_mode=\"constant\", fill=90)"},
     .params = {{.name = "padding",
@@ -55,7 +55,7 @@ const OpRecord kPad{
                {.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "The border's value: one number, or one a channel, in the range of the "
-                       "picture's dtype at this point (0 to 255 for uint8).",
+                       "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = kMostChannels},

@@ -43,16 +43,16 @@ class PadIfSmaller final : public PictureOp {
 const OpRecord kPadIfSmaller{
     .name = "PadIfSmaller",
     .doc =
-        "Adds borders on the right and at the bottom to pictures that are smaller than a size.\n\n"
+        "Adds borders on the right and at the bottom to images that are smaller than a size.\n\n"
         "Images and masks, (C, H, W), any dtype; H and W become size at least, the dtype stays. "
         "Before a RandomCrop it is what torchvision's reference for segmentation does; "
         "pad_if_needed of RandomCrop adds borders on both sides.",
-    .page = {.unseen = "nothing, where a picture is large enough"},
+    .page = {.unseen = "nothing, where an image is large enough"},
     .params = {size_param(),
                {.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "The borders' value: one number, or one a channel, in the range of the "
-                       "picture's dtype at this point (0 to 255 for uint8).",
+                       "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = kMostChannels},

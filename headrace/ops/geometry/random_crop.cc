@@ -50,7 +50,7 @@ class RandomCrop final : public PictureOp {
   }
 
   static constexpr const char* kHint =
-      "pad_if_needed=True pads such pictures; Resize before the crop makes them larger";
+      "pad_if_needed=True pads such images; Resize before the crop makes them larger";
 
   // As torchvision does, a picture that is too small grows by the missing pixels on both sides.
   Borders borders_for(Size size) const {
@@ -97,9 +97,9 @@ std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
 const OpRecord kRandomCrop{
     .name = "RandomCrop",
     .doc =
-        "Crops a record's pictures at a random place, the same for all of them.\n\n"
+        "Crops a record's images at a random place, the same for all of them.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "All pictures of a record must have one size. Every place is equally probable. A picture "
+        "All images of a record must have one size. Every place is equally probable. An image "
         "that is smaller than the crop is a data error unless pad_if_needed.",
     .page = {.section = "Size and place", .step = "T.RandomCrop((120, 150))"},
     .params = {size_param(),
@@ -113,13 +113,13 @@ const OpRecord kRandomCrop{
                 .max_count = 4},
                {.name = "pad_if_needed",
                 .type = ParamType::kBool,
-                .doc = "Whether a picture that is too small grows by the missing pixels on both "
+                .doc = "Whether an image that is too small grows by the missing pixels on both "
                        "sides.",
                 .fallback = false},
                {.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "The borders' value: one number, or one a channel, in the range of the "
-                       "picture's dtype at this point (0 to 255 for uint8).",
+                       "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = kMostChannels},

@@ -76,14 +76,13 @@ TEST(RandomCrop, SmallPictureIsARecordsError) {
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0502");
-  EXPECT_EQ(done.error().what,
-            "[RandomCrop] the crop is 3 x 3 (height x width), the picture 6 x 2");
+  EXPECT_EQ(done.error().what, "[RandomCrop] the crop is 3 x 3 (height x width), the image 6 x 2");
 }
 
 TEST(RandomCrop, KnownSmallPictureIsRefusedBeforeTheRun) {
   EXPECT_EQ(plan_refusal("RandomCrop", {{"size", int64_t{40}}}, image_state({3, 32, 32})),
             "HR0510 [RandomCrop] the crop is larger than \"image\" is at this point | "
-            "pad_if_needed=True pads such pictures; Resize before the crop makes them larger");
+            "pad_if_needed=True pads such images; Resize before the crop makes them larger");
   EXPECT_EQ(plan_refusal("RandomCrop", {{"size", int64_t{40}}, {"padding", int64_t{4}}},
                          image_state({3, 32, 32})),
             "accepted");

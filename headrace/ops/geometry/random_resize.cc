@@ -136,7 +136,7 @@ Param edge(std::string_view name, std::string_view doc) {
 const OpRecord kRandomResize{
     .name = "RandomResize",
     .doc =
-        "Resizes a record's pictures by their shorter edge, to a size that is drawn.\n\n"
+        "Resizes a record's images by their shorter edge, to a size that is drawn.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. Every whole number from min_size "
         "to max_size - 1 is equally probable; the other edge keeps the aspect ratio.",
     .page = {.section = "Detection", .step = "T.RandomResize(60, 180)"},
@@ -154,7 +154,7 @@ const Register<OpRecord> registered_random_resize(kRandomResize);
 const OpRecord kRandomShortestSize{
     .name = "RandomShortestSize",
     .doc =
-        "Resizes a record's pictures so that the shorter edge has one of several sizes.\n\n"
+        "Resizes a record's images so that the shorter edge has one of several sizes.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. Each size is equally probable; "
         "where the longer edge would be longer than max_size, it is that.",
     .page = {.section = "Detection", .step = "T.RandomShortestSize([60, 90, 120, 150])"},
@@ -183,9 +183,9 @@ const Register<OpRecord> registered_random_shortest(kRandomShortestSize);
 const OpRecord kScaleJitter{
     .name = "ScaleJitter",
     .doc =
-        "Resizes a record's pictures to a random multiple of what fits into a target: large scale "
+        "Resizes a record's images to a random multiple of what fits into a target: large scale "
         "jitter.\n\n"
-        "Images and masks, (C, H, W), any dtype; the dtype stays. The scale that makes a picture "
+        "Images and masks, (C, H, W), any dtype; the dtype stays. The scale that makes an image "
         "as large as the target holds it is multiplied by a number that is uniform in "
         "scale_range.",
     .page = {.section = "Detection", .step = "T.ScaleJitter((200, 200), (0.4, 1.2))"},

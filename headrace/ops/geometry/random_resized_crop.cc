@@ -44,16 +44,16 @@ std::unique_ptr<Op> make_random_resized_crop(const Arguments& arguments) {
 const OpRecord kRandomResizedCrop{
     .name = "RandomResizedCrop",
     .doc =
-        "Crops a random part of a record's pictures and resizes it, the same part for all.\n\n"
+        "Crops a random part of a record's images and resizes it, the same part for all.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "All pictures of a record must have one size. The window's share of the area is uniform "
+        "All images of a record must have one size. The window's share of the area is uniform "
         "in scale, its width / height log-uniform in ratio; after ten draws that do not fit, the "
         "largest central window of an allowed ratio is taken.",
     .page = {.section = "Size and place", .step = "T.RandomResizedCrop((150, 150))"},
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "scale",
                 .type = ParamType::kFloats,
-                .doc = "Smallest and largest share of the picture's area.",
+                .doc = "Smallest and largest share of the image's area.",
                 .fallback = std::vector<double>{0.08, 1.0},
                 .minimum = 0,
                 .maximum = 1e6,

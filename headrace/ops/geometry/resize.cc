@@ -106,10 +106,10 @@ std::unique_ptr<Op> make_resize(const Arguments& arguments) {
 const OpRecord kResize{
     .name = "Resize",
     .doc =
-        "Resizes a record's pictures.\n\n"
+        "Resizes a record's images.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. With size=(h, w) they become "
         "(C, h, w). With one number the shorter edge gets it, the aspect ratio is kept and the "
-        "other edge is truncated to whole pixels, so batches need a crop after it. A picture that "
+        "other edge is truncated to whole pixels, so batches need a crop after it. An image that "
         "has the size already is not touched.",
     .page = {.section = "Size and place", .step = "T.Resize((90, 180))"},
     .params = {{.name = "size",

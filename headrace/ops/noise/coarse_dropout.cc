@@ -19,7 +19,7 @@ struct HoleEdge {
     if (least > most || (most >= 1 && !whole)) {
       raise_misfit(kCoarse, std::string(name) +
                                 " must be (smallest, largest): pixels, or shares below 1 of the "
-                                "picture's edge");
+                                "image's edge");
     }
   }
   int draw(int extent, Draws& draws) const {
@@ -90,7 +90,7 @@ const OpRecord kCoarseDropout{
                 .max_count = 2},
                hole_param("hole_height_range",
                           "Smallest and largest height of a hole, both included: pixels; or, below "
-                          "1, shares of the picture's height."),
+                          "1, shares of the image's height."),
                hole_param("hole_width_range", "The same for its width."),
                dropout_fill_param(),
                dropout_mask_param(),

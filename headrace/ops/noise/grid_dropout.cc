@@ -45,7 +45,7 @@ class GridDropout final : public DropoutOp {
     if (rows * columns > kMostHoles) {
       return Error{.code = &kTooManyHoles,
                    .what = "[GridDropout] " + std::to_string(rows) + " x " +
-                           std::to_string(columns) + " holes in a picture of " +
+                           std::to_string(columns) + " holes in an image of " +
                            std::to_string(picture.height) + " x " + std::to_string(picture.width) +
                            " (height x width)",
                    .hint = "a larger unit_size_range, or Resize before it"};
@@ -89,7 +89,7 @@ const OpRecord kGridDropout{
                 .type = ParamType::kInts,
                 .doc =
                     "Smallest and largest edge of a unit in pixels, both included; None: a tenth "
-                    "of the picture's shorter edge.",
+                    "of the image's shorter edge.",
                 .minimum = 2,
                 .maximum = 1 << 16,
                 .min_count = 1,

@@ -49,7 +49,7 @@ const OpRecord kJpeg{
     .doc =
         "Shows an image as it is after it was stored as a JPEG of some quality.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Colours lose half of their resolution (4:2:0). What comes before is "
+        "left as they are. Colors lose half of their resolution (4:2:0). What comes before is "
         "computed first, and a second pass begins.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.JPEG((3, 10))"},
     .params = {{.name = "quality",
@@ -61,7 +61,7 @@ const OpRecord kJpeg{
                 .maximum = 100,
                 .min_count = 1,
                 .max_count = 2}},
-    .oracle = "Pillow's save and open, as torchvision v2's jpeg on its pictures, bit for bit",
+    .oracle = "Pillow's save and open, as torchvision v2's jpeg on its images, bit for bit",
     .example = {{"quality", std::vector<int64_t>{5, 60}}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -47,7 +47,7 @@ class RandomErasing final : public PictureOp {
     raise_misfit(kName,
                  "value=\"random\" is noise around 0 of deviation 1, and \"" + picture.name +
                      "\" is " + std::string(name_of(picture.dtype)) + " here",
-                 "put it after ToDtype and Normalize, where such noise looks like a picture");
+                 "put it after ToDtype and Normalize, where such noise looks like an image");
   }
 
   // Ten tries for a rectangle that is smaller than the picture in both directions, else none.
@@ -102,7 +102,7 @@ const OpRecord kRandomErasing{
                 .maximum = 1},
                {.name = "scale",
                 .type = ParamType::kFloats,
-                .doc = "Smallest and largest share of the picture's area.",
+                .doc = "Smallest and largest share of the image's area.",
                 .fallback = std::vector<double>{0.02, 0.33},
                 .minimum = 0,
                 .maximum = 1,
@@ -119,7 +119,7 @@ const OpRecord kRandomErasing{
                {.name = "value",
                 .type = ParamType::kFloats,
                 .doc = "What the rectangle is set to: one number, or one a channel, in the range "
-                       "of the picture's dtype at this point (0 to 255 for uint8). \"random\", for "
+                       "of the image's dtype at this point (0 to 255 for uint8). \"random\", for "
                        "floats: normal noise of mean 0 and deviation 1, in each pixel another.",
                 .fallback = int64_t{0},
                 .choices = {"random"},

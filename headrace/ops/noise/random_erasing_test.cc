@@ -179,7 +179,7 @@ TEST(RandomErasing, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", std::string("random")}}, image_state()),
             "HR0510 [RandomErasing] value=\"random\" is noise around 0 of deviation 1, and "
             "\"image\" is uint8 here | put it after ToDtype and Normalize, where such noise looks "
-            "like a picture");
+            "like an image");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class AugMix final : public AugmentOp {
 
   std::string cannot_move(const FieldState& follower) const override {
     return "\"" + follower.name + "\" (" + std::string(name_of(follower.kind)) +
-           ") cannot follow a picture that is shown in several places at once";
+           ") cannot follow an image that is shown in several places at once";
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -117,7 +117,7 @@ class AugMix final : public AugmentOp {
     AugmentOp::plan_picture(picture);
     if (picture.kind != FieldKind::kMask) return;
     raise_misfit(name(),
-                 "mixes a picture with copies that are moved, and the mask \"" + picture.name +
+                 "mixes an image with copies that are moved, and the mask \"" + picture.name +
                      "\" cannot say what is where then",
                  "leave it out, or say fields= with the images alone");
   }
@@ -157,7 +157,7 @@ std::vector<Param> aug_mix_params() {
         .maximum = 1e6},
        {.name = "all_ops",
         .type = ParamType::kBool,
-        .doc = "Whether brightness, colour, contrast and sharpness are among the operations.",
+        .doc = "Whether brightness, color, contrast and sharpness are among the operations.",
         .fallback = true}},
       "bilinear");
   std::erase_if(params, [](const Param& param) { return param.name == "mask_fill"; });
@@ -170,7 +170,7 @@ const OpRecord kAugMix{
         "Mixes an image with what chains of random operations make of it.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay. Boxes, "
         "keypoints and masks are refused: parts of the mixture are moved, each differently. Every "
-        "chain computes the picture again. torchvision turns Pillow's pictures into tensors first, "
+        "chain computes the image again. torchvision turns Pillow's images into tensors first, "
         "so that arithmetic=\"torch\" is its result for both.",
     .page = {.section = "Policies", .step = "T.AugMix(5)", .boxes = false},
     .params = aug_mix_params(),

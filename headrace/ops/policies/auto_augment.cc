@@ -155,8 +155,8 @@ const OpRecord kAutoAugment{
     .doc =
         "Does one of 25 pairs of operations that were found to help on a data set.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
-        "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
+        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
     .page = {.section = "Policies", .step = "T.AutoAugment()"},
     .params = with_augment_params({{.name = "policy",
@@ -166,7 +166,7 @@ const OpRecord kAutoAugment{
                                     .choices = {"imagenet", "cifar10", "svhn"}}},
                                   "nearest"),
     .oracle =
-        "torchvision v2's AutoAugment on tensors, or on Pillow's pictures: the same pixels for the "
+        "torchvision v2's AutoAugment on tensors, or on Pillow's images: the same pixels for the "
         "same pair and signs, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -47,8 +47,8 @@ const OpRecord kRandAugment{
     .doc =
         "Does operations of fourteen that are drawn, all as strong as is said.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
-        "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
+        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
     .page = {.section = "Policies", .step = "T.RandAugment(2, 15)"},
     .params = with_augment_params({{.name = "num_ops",
@@ -71,7 +71,7 @@ const OpRecord kRandAugment{
                                     .maximum = 1 << 20}},
                                   "nearest"),
     .oracle =
-        "torchvision v2's RandAugment on tensors, or on Pillow's pictures: the same pixels for the "
+        "torchvision v2's RandAugment on tensors, or on Pillow's images: the same pixels for the "
         "same operations, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -85,7 +85,7 @@ class TimmAugment final : public WarpOp {
   std::string cannot_move(const FieldState& follower) const override {
     if (!mixes()) return WarpOp::cannot_move(follower);
     return "\"" + follower.name + "\" (" + std::string(name_of(follower.kind)) +
-           ") cannot follow a picture that is shown in several places at once";
+           ") cannot follow an image that is shown in several places at once";
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -301,7 +301,7 @@ class TimmAugment final : public WarpOp {
     check_colors(name(), picture);
     if (picture.kind != FieldKind::kMask || !mixes()) return;
     raise_misfit(name(),
-                 "mixes a picture with copies that are moved, and the mask \"" + picture.name +
+                 "mixes an image with copies that are moved, and the mask \"" + picture.name +
                      "\" cannot say what is where then",
                  "leave it out, or say fields= with the images alone");
   }
@@ -344,15 +344,15 @@ const OpRecord kTimmAugment{
     .doc =
         "Augments as one of timm's strings says.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "What is moved carries along what lies in the picture, but \"augmix\" shows it in several "
+        "What is moved carries along what lies in the image, but \"augmix\" shows it in several "
         "places and refuses boxes, keypoints and masks. timm's create_transform gives fill the "
         "mean of the data set, of ImageNet (124, 116, 104). A piece that timm would not know, or "
-        "would leave out in silence, is refused. Posterizing to no bits is black, as with Pillow "
+        "would leave out silently, is refused. Posterizing to no bits is black, as with Pillow "
         "before 13, which refuses it.",
     .page = {.section = "Policies", .step = "T.TimmAugment(\"rand-m9-mstd0.5-inc1\")"},
     .params = timm_params(),
     .oracle =
-        "timm 1.0's auto_augment on Pillow's pictures: the same pixels for the same "
+        "timm 1.0's auto_augment on Pillow's images: the same pixels for the same "
         "operations and levels, which are drawn from the same distributions",
     .example = {{"policy", std::string("rand-m9-mstd0.5-inc1")},
                 {"fill", int64_t{9}},

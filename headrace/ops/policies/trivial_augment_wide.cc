@@ -39,8 +39,8 @@ const OpRecord kTrivialAugmentWide{
     .doc =
         "Does one operation of fourteen, as strong as is drawn.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the picture, which torchvision refuses "
-        "to do; colours, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
+        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
         "or sharpen, a second pass begins.",
     .page = {.section = "Policies", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",
@@ -51,7 +51,7 @@ const OpRecord kTrivialAugmentWide{
                                     .maximum = 1 << 20}},
                                   "nearest"),
     .oracle =
-        "torchvision v2's TrivialAugmentWide on tensors, or on Pillow's pictures: the same pixels "
+        "torchvision v2's TrivialAugmentWide on tensors, or on Pillow's images: the same pixels "
         "for the same operation and strength, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

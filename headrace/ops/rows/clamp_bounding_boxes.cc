@@ -54,16 +54,16 @@ class SetClampingMode final : public RowOp {
 const OpRecord kClampBoundingBoxes{
     .name = "ClampBoundingBoxes",
     .doc =
-        "Puts the corners of boxes that lie beyond the picture on its edge.\n\n"
+        "Puts the corners of boxes that lie beyond the image on its edge.\n\n"
         "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. Steps that cut "
-        "pictures do this by themselves; this is for boxes that were drawn beyond the edge.",
+        "images do this by themselves; this is for boxes that were drawn beyond the edge.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",
                 .type = ParamType::kString,
                 .doc = "\"auto\" is what SetClampingMode has said, by default \"soft\"; \"soft\" "
                        "and \"hard\" are one for boxes that are not rotated. Of rotated ones "
                        "\"soft\" gives the smallest box of that angle about what is in the "
-                       "picture, and \"hard\" a box that is all in it; \"none\" leaves "
+                       "image, and \"hard\" a box that is all in it; \"none\" leaves "
                        "boxes as they are, where torchvision has None.",
                 .fallback = std::string("auto"),
                 .choices = {"auto", "soft", "hard", "none"}}},
@@ -78,9 +78,9 @@ const Register<OpRecord> registered_clamp_boxes(kClampBoundingBoxes);
 const OpRecord kSetClampingMode{
     .name = "SetClampingMode",
     .doc =
-        "Says whether later steps that cut pictures clamp boxes to them.\n\n"
+        "Says whether later steps that cut images clamp boxes to them.\n\n"
         "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box keeps its size and "
-        "may lie beyond the picture, until a ClampBoundingBoxes(\"hard\") or a "
+        "may lie beyond the image, until a ClampBoundingBoxes(\"hard\") or a "
         "SanitizeBoundingBoxes.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",

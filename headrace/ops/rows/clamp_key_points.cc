@@ -47,7 +47,7 @@ class ClampKeyPoints final : public RowOp {
 const OpRecord kClampKeyPoints{
     .name = "ClampKeyPoints",
     .doc =
-        "Puts keypoints that lie beyond the picture on its outermost pixels.\n\n"
+        "Puts keypoints that lie beyond the image on its outermost pixels.\n\n"
         "Keypoints, (..., 2 or more): x to 0 ... W - 1, y to 0 ... H - 1; other numbers, shape and "
         "dtype stay.",
     .page = {.unseen = "points alone: [detection](detection.md)"},

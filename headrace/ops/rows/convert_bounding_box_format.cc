@@ -48,7 +48,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
     if (shares && !is_floating(boxes.dtype)) {
       raise_misfit(
           "ConvertBoundingBoxFormat",
-          "shares of a picture are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
+          "shares of an image are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
           "boxes of float32 or float64");
     }
     boxes.box_format = to_;
@@ -105,13 +105,13 @@ const OpRecord kConvertBoundingBoxFormat{
         "Gives boxes in another format.\n\n"
         "Boxes, (..., 4), in a known format; shape and dtype stay, and integers are rounded as "
         "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of shares (xyxy_normalized and the like: 0 to 1 of the "
-        "picture's width and height at this point) are floats, and no step moves them: this makes "
+        "image's width and height at this point) are floats, and no step moves them: this makes "
         "pixels of them before, and shares again in the end.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "format",
                 .type = ParamType::kString,
                 .doc = "xyxy: left, top, right, bottom; xywh: left, top, width, height; cxcywh: "
-                       "centre, width, height; the same as shares of the picture with "
+                       "center, width, height; the same as shares of the image with "
                        "_normalized (YOLO's files are cxcywh_normalized). Of rotated boxes xywhr "
                        "and cxcywhr, with an angle in degrees, and xyxyxyxy, the corners, which "
                        "may be shares (as in YOLO's files).",

@@ -98,12 +98,12 @@ Param least(std::string_view name, std::string_view doc) {
 const OpRecord kSanitizeBoundingBoxes{
     .name = "SanitizeBoundingBoxes",
     .doc =
-        "Drops boxes that are too small, lie outside of the picture, or are no boxes.\n\n"
+        "Drops boxes that are too small, lie outside of the image, or are no boxes.\n\n"
         "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is at least min_size "
-        "wide and high, has min_area, and has no corner outside of the picture; one with NaN or "
+        "wide and high, has min_area, and has no corner outside of the image; one with NaN or "
         "with sides turned around goes. The other fields of the row group (labels, areas, masks, "
         "keypoints) lose the same rows; fields= names them where the source does not say what "
-        "belongs together. Steps that cut pictures clamp boxes, so that only boxes that were wrong "
+        "belongs together. Steps that cut images clamp boxes, so that only boxes that were wrong "
         "from the start lie outside; ClampBoundingBoxes before this keeps these, too.",
     .page = {.unseen = "rows that go: [detection](detection.md)"},
     .params =
@@ -112,7 +112,7 @@ const OpRecord kSanitizeBoundingBoxes{
          {.name = "min_visibility",
           .type = ParamType::kFloat,
           .doc = "The share of a box's area that must be left, of what it was before it was cut by "
-                 "crops and at the edges of the picture; 0 asks for none. A step in Python that "
+                 "crops and at the edges of the image; 0 asks for none. A step in Python that "
                  "gives boxes back begins again: they count as whole then.",
           .fallback = 0.0,
           .minimum = 0,

@@ -119,7 +119,7 @@ class AddNoiseOfRecord final : public Op {
   bool foresee(Foreseen&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "fields=[\"sound\", \"noise\"], or source= of a dataset of noises");
+    refuse_unless_sound(field, "fields=[\"audio\", \"noise\"], or source= of a dataset of noises");
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -169,7 +169,7 @@ class AddNoiseOfSource final : public Op {
   bool foresee(Foreseen&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "put it before what makes other numbers of the sound");
+    refuse_unless_sound(field, "put it before what makes other numbers of the audio");
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -211,18 +211,18 @@ class AddNoiseOfSource final : public Op {
 const OpRecord kAddNoise{
     .name = "AddNoise",
     .doc =
-        "Adds another sound to a sound, at a signal-to-noise ratio.\n\n"
+        "Adds another audio clip to an audio clip, at a signal-to-noise ratio.\n\n"
         "The noise is of a dataset of noises, source=, or another field of the record: fields= "
-        "then names both, the sound and its noise, which stays. Audio, (channels, frames), keeps its "
+        "then names both, the audio and its noise, which stays. Audio, (channels, frames), keeps its "
         "shape. Of a longer noise a stretch is taken at a place that is drawn; a shorter one is an "
         "error, or repeated from such a place on. A noise of one channel is added to each channel, "
         "one of as many to each its own; silent noise adds nothing. Each channel gets the ratio.\n\n"
         "Each record draws its noise from source=, by its seed, epoch and position. Of a file the "
-        "stretch alone is decoded, and brought to the sound's rate as Resample does it.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+        "stretch alone is decoded, and brought to the audio clip's rate as Resample does it.",
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,
-                .doc = "Energy of the sound over that of the noise, in dB; or (least, most).",
+                .doc = "Energy of the audio over that of the noise, in dB; or (least, most).",
                 .required = true,
                 .minimum = -200,
                 .maximum = 200,
@@ -230,10 +230,11 @@ const OpRecord kAddNoise{
                 .max_count = 2},
                {.name = "source",
                 .type = ParamType::kSource,
-                .doc = "Noises: sounds of a dataset of their own; None: a field of the record."},
+                .doc =
+                    "Noises: audio clips of a dataset of their own; None: a field of the record."},
                {.name = "repeat",
                 .type = ParamType::kBool,
-                .doc = "Whether a noise that is shorter than its sound begins again where it ends.",
+                .doc = "Whether a noise that is shorter than its audio begins again where it ends.",
                 .fallback = false},
                {.name = "mono",
                 .type = ParamType::kBool,

@@ -31,7 +31,7 @@ const OpRecord kAmplitudeToDB{
         "least.\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db no value is "
         "further than that below the record's largest.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {{.name = "stype",
                 .type = ParamType::kString,
                 .doc = "What the spectrogram has: \"power\" or \"magnitude\".",

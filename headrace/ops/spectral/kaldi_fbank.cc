@@ -188,7 +188,7 @@ const OpRecord kKaldiFbank{
         "than a window, or one of several channels without channel=, is a data error (HR0545). "
         "Kaldi's own programs expect samples of 16 bits as they are: multiply by 32768 for their "
         "numbers.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params =
         {number_param("blackman_coeff", "Of the window \"blackman\".", 0.42, 0, 1),
          {.name = "channel",

@@ -83,7 +83,7 @@ const OpRecord kTimeMasking{
         "Sets a stretch of a spectrogram's frames to 0: SpecAugment's mask in time.\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is drawn "
         "evenly from 0 up to time_mask_param, the place evenly from what is left.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {mask_param("time_mask_param", "Frames that a mask is narrower than."),
                iid_masks_param(),
                {.name = "p",
@@ -107,7 +107,7 @@ const OpRecord kFrequencyMasking{
         "Sets a stretch of a spectrogram's bins to 0: SpecAugment's mask in frequency.\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is drawn "
         "evenly from 0 up to freq_mask_param, the place evenly from what is left.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {mask_param("freq_mask_param", "Bins that a mask is narrower than."),
                iid_masks_param()},
     .oracle = "torchaudio.transforms.FrequencyMasking, in distribution",

@@ -66,7 +66,7 @@ const OpRecord kMelScale{
         "A spectrogram, float32 (channels, n_stft, frames), becomes (channels, n_mels, frames). "
         "Filters narrower than a bin are zeros throughout, as torchaudio warns: fewer of them, or "
         "a larger n_fft. Behind Spectrogram it gives the bytes of MelSpectrogram, which is faster.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_mel_scale(),
     .oracle =
         "torchaudio.transforms.MelScale, or librosa.filters.mel where norm and mel_scale are "

@@ -43,7 +43,7 @@ const OpRecord kMelSpectrogram{
         "hop_length), and without center as many frames as there are whole ones. One that is too "
         "short to be mirrored is a data error (HR0545). Filters narrower than a bin are zeros "
         "throughout, as torchaudio warns: 4 of the 128 at the defaults.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_mel_spectrogram(),
     .oracle =
         "torchaudio.transforms.MelSpectrogram, or librosa.feature.melspectrogram where norm and "

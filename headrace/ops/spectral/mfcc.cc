@@ -114,7 +114,7 @@ const OpRecord kMfcc{
         "A waveform, float32 (channels, frames), becomes (channels, n_mfcc, 1 + frames // "
         "hop_length). What torchaudio takes in melkwargs are parameters of their own here, norm "
         "of these as mel_norm. Decibels lie 80 below the record's largest at most.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_mfcc(),
     .oracle = "torchaudio.transforms.MFCC, within 1e-3",
     .example = {{"n_mfcc", int64_t{5}},
@@ -176,7 +176,7 @@ const OpRecord kLfcc{
         "Hz.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_lfcc, 1 + frames // "
         "hop_length). What torchaudio takes in speckwargs are parameters of their own here.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_lfcc(),
     .oracle = "torchaudio.transforms.LFCC, within 2e-3",
     .example = {{"n_filter", int64_t{8}},

@@ -31,12 +31,12 @@ size_t sound_field_of(std::string_view owner, const Source& source) {
     found = i;
   }
   if (count > 1) {
-    raise_misfit(owner, "source= has several fields of sounds, " + names + "\"",
+    raise_misfit(owner, "source= has several audio fields, " + names + "\"",
                  "hr.open(..., kinds={name: \"tensor\"}) of those that are no noise");
   }
   if (count == 0 || source.size() == 0) {
-    raise_misfit(owner, "source= has no sounds: it is " + source.description(),
-                 "hr.open(\"noises/\"), a folder, list or shard of sounds");
+    raise_misfit(owner, "source= has no audio clips: it is " + source.description(),
+                 "hr.open(\"noises/\"), a folder, list or shard of audio clips");
   }
   return found;
 }
@@ -70,7 +70,7 @@ std::string rate_misfit(int of_noise, int of_sound) {
   return "and its noise must have known sample rates or none, and only the " +
          std::string(of_sound == 0 ? "noise's is known: Resample(orig_freq=...) before it says the "
                                      "sound's"
-                                   : "sound's is known: a noise that is a file knows its own");
+                                   : "audio clip's is known: a noise that is a file knows its own");
 }
 
 // Frames from `begin` on as samples, channel c from to + c * count on.
@@ -99,7 +99,7 @@ int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames)
 std::string noise_too_short(int64_t sound_frames, int64_t noise_frames) {
   return "has " + std::to_string(sound_frames) + " frames, and its noise " +
          std::to_string(noise_frames) +
-         ": repeat=True lets it begin again, RandomClip before it takes less of the sound";
+         ": repeat=True lets it begin again, RandomClip before it takes less of the audio";
 }
 
 NoiseSource::NoiseSource(std::string_view owner, SourcePtr source)

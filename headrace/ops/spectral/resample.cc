@@ -70,7 +70,7 @@ class Resample final : public SoundOp {
   std::string rate_misfit(int sample_rate) const override {
     if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
       return "has " + std::to_string(sample_rate) + " Hz, and orig_freq is " +
-             std::to_string(orig_freq_) + ": without it each sound's own rate is taken";
+             std::to_string(orig_freq_) + ": without it each audio clip's own rate is taken";
     }
     if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: orig_freq= says it";
     return orig_freq_ != 0 ? "" : resamplers_.refusal(sample_rate, new_freq_);
@@ -141,39 +141,40 @@ const OpRecord kResample{
     .doc =
         "A waveform at another sample rate, by a windowed sinc.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, ceil(frames * new_freq / "
-        "orig_freq)). Sounds of any rates come to one; without orig_freq the plan does not know how "
+        "orig_freq)). Audio clips of any rates come to one; without orig_freq the plan does not know how "
         "many frames they have then. Only those weights of torchaudio's filter that are not zero are computed "
         "with, and each output is the same however much of the waveform lies around it.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
-    .params = {{.name = "orig_freq",
-                .type = ParamType::kInt,
-                .doc =
-                    "Frames of the waveform a second; None: each sound's own, as its file has it.",
-                .minimum = 1,
-                .maximum = 1 << 20},
-               frequency_param("new_freq", "What it becomes."),
-               {.name = "resampling_method",
-                .type = ParamType::kString,
-                .doc = "The window over the sinc: Hann's or Kaiser's.",
-                .fallback = std::string("sinc_interp_hann"),
-                .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
-               {.name = "lowpass_filter_width",
-                .type = ParamType::kInt,
-                .doc = "Zero crossings of the sinc on either side: sharper, and slower.",
-                .fallback = int64_t{6},
-                .minimum = 1,
-                .maximum = 1024},
-               {.name = "rolloff",
-                .type = ParamType::kFloat,
-                .doc = "Where the filter ends, as a share of half the lower rate.",
-                .fallback = 0.99,
-                .minimum = 0.01,
-                .maximum = 1},
-               {.name = "beta",
-                .type = ParamType::kFloat,
-                .doc = "Of Kaiser's window; None: 14.769656459379492.",
-                .minimum = 0,
-                .maximum = 100}},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+    .params =
+        {{.name = "orig_freq",
+          .type = ParamType::kInt,
+          .doc =
+              "Frames of the waveform a second; None: each audio clip's own, as its file has it.",
+          .minimum = 1,
+          .maximum = 1 << 20},
+         frequency_param("new_freq", "What it becomes."),
+         {.name = "resampling_method",
+          .type = ParamType::kString,
+          .doc = "The window over the sinc: Hann's or Kaiser's.",
+          .fallback = std::string("sinc_interp_hann"),
+          .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
+         {.name = "lowpass_filter_width",
+          .type = ParamType::kInt,
+          .doc = "Zero crossings of the sinc on either side: sharper, and slower.",
+          .fallback = int64_t{6},
+          .minimum = 1,
+          .maximum = 1024},
+         {.name = "rolloff",
+          .type = ParamType::kFloat,
+          .doc = "Where the filter ends, as a share of half the lower rate.",
+          .fallback = 0.99,
+          .minimum = 0.01,
+          .maximum = 1},
+         {.name = "beta",
+          .type = ParamType::kFloat,
+          .doc = "Of Kaiser's window; None: 14.769656459379492.",
+          .minimum = 0,
+          .maximum = 100}},
     .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest",
     .example = {{"orig_freq", int64_t{44100}}, {"beta", 12.0}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
@@ -195,7 +196,7 @@ const OpRecord kSpeed{
         "A waveform that is faster by a factor, and so higher.\n\n"
         "A waveform, float32 (channels, frames), becomes as if it had int(factor * orig_freq) "
         "frames a second, resampled to orig_freq: (channels, frames / factor), rounded up.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factor",
                 .type = ParamType::kFloat,
@@ -217,7 +218,7 @@ const OpRecord kSpeedPerturbation{
         "A waveform that is faster by one of several factors, each as probable.\n\n"
         "A waveform, float32 (channels, frames), becomes what Speed makes of it; its frames vary "
         "with the draw, and so does the shape.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factors",
                 .type = ParamType::kFloats,

@@ -42,7 +42,7 @@ SamplesIn::SamplesIn(const FieldValue& value) {
 }
 
 Error cannot_take(std::string_view owner, const std::string& reason) {
-  return {.code = &kCannotTake, .what = "[" + std::string(owner) + "] the sound " + reason};
+  return {.code = &kCannotTake, .what = "[" + std::string(owner) + "] the audio " + reason};
 }
 
 Result<void> check_outcome(std::string_view owner, const Shape& shape, const Renderer& renderer) {

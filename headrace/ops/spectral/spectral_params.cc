@@ -161,7 +161,7 @@ std::string why_not_mirrored(const Spectra& spectra, int64_t frames) {
   const int64_t whole = frames + 2 * how.zeros;
   if (spectra.reflects && whole <= how.before) {
     return "has " + std::to_string(frames) + " frames, and " + std::to_string(how.before) +
-           " are mirrored at its ends (center=True): pad_mode=\"constant\", pad=, or longer sounds";
+           " are mirrored at its ends (center=True): pad_mode=\"constant\", pad=, or longer audio clips";
   }
   if (how.frames_of(frames) == 0) {
     return "has " + std::to_string(frames) + " frames, fewer than the " +

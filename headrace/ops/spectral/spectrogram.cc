@@ -56,7 +56,7 @@ const OpRecord kSpectrogram{
         "A waveform, float32 (channels, frames), becomes (channels, n_fft // 2 + 1, 1 + frames // "
         "hop_length), and without center as many frames as there are whole ones. One that is too "
         "short to be mirrored is a data error (HR0545).",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params(),
     .oracle =
         "torchaudio.transforms.Spectrogram, within 1e-6 of a frame's largest and 1e-5 of "

@@ -77,9 +77,9 @@ const OpRecord kWhisperLogMel{
         "A waveform, float32 (1, frames), is padded with silence to chunk_length seconds and "
         "becomes (n_mels, frames // 160): (80, 3000) of 30 seconds. Windows of 400, Slaney's mel "
         "scale and norm, log10 of 1e-10 at least and 8 below the largest at most, (x + 4) / 4; the "
-        "last frame is left out. A sound that is longer is a data error (HR0545) unless truncation "
-        "says that its end is cut off, which transformers does without being asked.",
-    .page = {.unseen = "sounds: [features](audio-features.md)"},
+        "last frame is left out. An audio clip that is longer is a data error (HR0545) unless truncation "
+        "says that its end is truncated, which transformers does without being asked.",
+    .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {{.name = "n_mels",
                 .type = ParamType::kInt,
                 .doc = "Filters: 80, and 128 from large-v3 on.",
@@ -88,7 +88,8 @@ const OpRecord kWhisperLogMel{
                 .maximum = 512},
                {.name = "chunk_length",
                 .type = ParamType::kFloat,
-                .doc = "Seconds that sounds are padded to; None: they stay as long as they are.",
+                .doc =
+                    "Seconds that audio clips are padded to; None: they stay as long as they are.",
                 .fallback = 30.0,
                 .minimum = 0.0125,
                 .maximum = 36000,

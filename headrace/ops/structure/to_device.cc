@@ -11,11 +11,11 @@ const OpRecord kToDevice{
     .doc =
         "What stands before it is done on the CPU, what stands after it by the device that batches "
         "are copied to: finish=\"device\" from this point on, and the same numbers.\n\n"
-        "The pictures, (C, H, W) of uint8 with up to four channels, cross as bytes here. Behind it "
+        "The images, (C, H, W) of uint8 with up to four channels, cross as bytes here. Behind it "
         "stand RandomHorizontalFlip, tables (AdjustBrightness, AdjustGamma, RandomPosterize, "
         "RandomSolarize, RandomInvert; RandomEqualize and the like, which a thread measures), "
         "ToDtype, Normalize, one RandomErasing of a value, MixUp and CutMix; any other step that "
-        "works on the pictures is refused with the names of those that can (HR0138). What makes a "
+        "works on the images is refused with the names of those that can (HR0138). What makes a "
         "device's work impossible later (records of many shapes, no memory for it) is an error, too, "
         "and not left to the CPU as finish=\"auto\" does. As the first step of a list it also says "
         "that decoding may be the device's, where decode= lets it; what cannot be decoded there is "

@@ -27,7 +27,7 @@ class Normalize final : public PictureOp {
     if (picture.kind == FieldKind::kMask) {
       raise_misfit("Normalize", "\"" + picture.name + "\" is a mask: its values are class ids",
                    "leave it out of fields=; kinds={\"" + picture.name +
-                       "\": \"image\"} says that it is a picture");
+                       "\": \"image\"} says that it is an image");
     }
     if (!is_floating(picture.dtype)) {
       raise_misfit("Normalize",

@@ -46,7 +46,7 @@ TEST(Normalize, MasksAreRefusedAlsoWhereTheyAreNamed) {
   mask.dtype = DType::kFloat32;
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", 0.5}, {"std", 0.5}}, mask),
             "HR0510 [Normalize] \"mask\" is a mask: its values are class ids | leave it out of "
-            "fields=; kinds={\"mask\": \"image\"} says that it is a picture");
+            "fields=; kinds={\"mask\": \"image\"} says that it is an image");
 }
 
 TEST(Normalize, CountsAndZerosAreRefused) {

@@ -29,15 +29,15 @@ class ToDtype final : public PictureOp {
     if (field.kind != FieldKind::kAudio) {
       if (step_.dtype == DType::kInt16) {
         raise_misfit("ToDtype",
-                     "int16 is for sounds, and \"" + field.name + "\" is " + text_of(field),
-                     "fields= names the sounds");
+                     "int16 is for audio clips, and \"" + field.name + "\" is " + text_of(field),
+                     "fields= names the audio clips");
       }
       return PictureOp::plan(field);
     }
     const bool samples = field.dtype == DType::kFloat32 && step_.dtype == DType::kInt16;
     if (!samples || !step_.scale) {
-      raise_misfit("ToDtype", "sounds of float32 become int16, with scale=True; \"" + field.name +
-                                  "\" is " + text_of(field));
+      raise_misfit("ToDtype", "audio clips of float32 become int16, with scale=True; \"" +
+                                  field.name + "\" is " + text_of(field));
     }
     field.dtype = DType::kInt16;
   }
@@ -86,7 +86,7 @@ std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
       dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kInt16) {
     raise_misfit(
         "ToDtype",
-        "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got " +
+        "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of audio clips (got " +
             std::string(name_of(dtype)) + ")",
         "convert the batch where another dtype is needed");
   }
@@ -100,7 +100,7 @@ const OpRecord kToDtype{
         "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
         "and their ids are never scaled. With scale, the range goes along: 0 to 255, of "
         "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are added, "
-        "or cut off. Without it the numbers stay what they are (floats are truncated). Audio stays, "
+        "or truncated. Without it the numbers stay what they are (floats are truncated). Audio stays, "
         "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the sample; "
         "what lies beyond full scale becomes the largest or smallest of them.",
     .page = {.unseen = "numbers of another type"},

@@ -58,7 +58,7 @@ TEST(ToDtype, NeverScalesTheIdsOfAMask) {
 TEST(ToDtype, OtherDtypesAreRefused) {
   EXPECT_EQ(
       refusal("ToDtype", {{"dtype", DType::kInt64}}),
-      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got int64) | convert "
+      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of audio clips (got int64) | convert "
       "the batch where another dtype is needed");
   EXPECT_EQ(
       refusal("ToDtype", {}),

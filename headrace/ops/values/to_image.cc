@@ -9,10 +9,10 @@ namespace {
 const OpRecord kToImage{.name = "ToImage",
                         .doc =
                             "Does nothing; for pipelines that come from torchvision.\n\n"
-                            "Pictures are (C, H, W) uint8 tensors from the start.",
+                            "Images are (C, H, W) uint8 tensors from the start.",
                         .page = {.unseen = "it changes nothing"},
                         .params = {},
-                        .oracle = "torchvision v2's ToImage on a decoded picture",
+                        .oracle = "torchvision v2's ToImage on a decoded image",
                         .expand = [](const Arguments&, const Spec&, PlanBuilder&) {}};
 const Register<OpRecord> registered_to_image(kToImage);
 

@@ -24,7 +24,7 @@ const ErrorCode kNoSound{
     "HR0549", ErrorKind::kData, "clip without audio",
     "The transform reads the audio of the clip's time span, and the file has no audio, or does "
     "not cover all of it: the audio starts later or ends earlier than the video. "
-    "no_sound=\"silence\" fills in silence; or leave such records out (on_error=)."};
+    "no_sound=\"silence\" fills silently; or leave such records out (on_error=)."};
 
 const ErrorCode kLargeSound{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
@@ -63,8 +63,8 @@ Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoder
   const Result<bool> has_sound = avi_has_sound(file);
   if (!has_sound) return has_sound.error();
   if (!*has_sound) return no_track_of_sound(kAviName);
-  return unread_sound(kAviName, "has a sound, which is read of other containers alone",
-                      "write it again once, which leaves pictures and sound as they are: ffmpeg "
+  return unread_sound(kAviName, "has an audio clip, which is read of other containers alone",
+                      "write it again once, which leaves images and audio as they are: ffmpeg "
                       "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 
@@ -76,13 +76,13 @@ ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double 
   if (arguments.is_none("sound")) {
     if (!arguments.is_none("sound_channels") || silence_) {
       raise_misfit(owner,
-                   "sound_channels= and no_sound= are about a sound, and sound= is not there",
+                   "sound_channels= and no_sound= are about an audio clip, and sound= is not there",
                    "sound=16000, so many samples a second");
     }
     return;
   }
   if (arguments.text("policy") == "wrap") {
-    raise_misfit(owner, "policy=\"wrap\" begins a video again, and its sound would not",
+    raise_misfit(owner, "policy=\"wrap\" begins a video again, and its audio would not",
                  "policy=\"repeat_last\" or \"error\"");
   }
   rate_ = static_cast<int>(arguments.integer("sound"));
@@ -113,7 +113,7 @@ Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindo
   if (!all && !is_mute(video.video.track->codec, all.error())) return std::move(all.error());
   if (!all && !silence_) {
     return Error{.code = &kNoSound,
-                 .what = "[" + std::string(owner_) + "] the video has no sound",
+                 .what = "[" + std::string(owner_) + "] the video has no audio",
                  .hint = "no_sound=\"silence\""};
   }
   if (all && all->header.working_bytes > context.renderer.largest_value()) {
@@ -150,7 +150,7 @@ Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, in
     };
     return Error{.code = &kNoSound,
                  .what = "[" + std::string(owner_) + "] the clip goes from " + text(first) +
-                         " s to " + text(first + count) + " s, the sound from " + text(0) +
+                         " s to " + text(first + count) + " s, the audio from " + text(0) +
                          " s to " + text(there) + " s",
                  .hint = "no_sound=\"silence\""};
   }
@@ -188,13 +188,14 @@ std::vector<Param> clip_sound_params() {
        .maximum = 768000},
       {.name = "sound_channels",
        .type = ParamType::kInt,
-       .doc = "How many channels all sounds have; None: as many as each file has, which Mono() "
-              "mixes.",
+       .doc =
+           "How many channels all audio clips have; None: as many as each file has, which Mono() "
+           "mixes.",
        .minimum = 1,
        .maximum = 64},
       {.name = "no_sound",
        .type = ParamType::kString,
-       .doc = "What stands where a file has no sound for the clip's time: an error of the record, "
+       .doc = "What stands where a file has no audio for the clip's time: an error of the record, "
               "or silence.",
        .fallback = std::string("error"),
        .choices = {"error", "silence"}}};

@@ -139,7 +139,7 @@ class ElasticTransform final : public WarpOp {
 const OpRecord kElasticTransform{
     .name = "ElasticTransform",
     .doc =
-        "Takes each pixel of a record's pictures from a place nearby, as if they were seen through "
+        "Takes each pixel of a record's images from a place nearby, as if they were seen through "
         "water.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins. Boxes and points are moved against the "
@@ -164,7 +164,7 @@ const OpRecord kElasticTransform{
           .min_count = 1,
           .max_count = 2}}),
     .oracle =
-        "torchvision v2's elastic on tensors and on Pillow's pictures, bit for bit for the same "
+        "torchvision v2's elastic on tensors and on Pillow's images, bit for bit for the same "
         "displacements; these in distribution",
     .example = {{"alpha", 20.0}, {"sigma", 3.0}, {"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

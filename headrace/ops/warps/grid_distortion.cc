@@ -82,11 +82,11 @@ class GridDistortion final : public WarpOp {
 const OpRecord kGridDistortionRecord{
     .name = kGridDistortion,
     .doc =
-        "Makes columns and rows of a record's pictures wider or narrower, by a grid of equal "
+        "Makes columns and rows of a record's images wider or narrower, by a grid of equal "
         "cells.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins. Boxes and points go where the lines about "
-        "them go, exactly; boxes are cut off at the picture.",
+        "them go, exactly; boxes are truncated at the image.",
     .page = {.section = "Warps", .step = "T.GridDistortion(4, 0.6)"},
     .params = with_field_params(
         {{.name = "num_steps",
@@ -106,7 +106,7 @@ const OpRecord kGridDistortionRecord{
           .max_count = 2},
          {.name = "normalized",
           .type = ParamType::kBool,
-          .doc = "Whether they are scaled so that the whole picture is shown, from edge to edge.",
+          .doc = "Whether they are scaled so that the whole image is shown, from edge to edge.",
           .fallback = true}}),
     .oracle =
         "torchvision v2's elastic on tensors for the same displacements, bit for bit; grids as "

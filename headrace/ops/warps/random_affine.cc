@@ -62,11 +62,11 @@ class RandomAffine final : public WarpOp {
 const OpRecord kRandomAffine{
     .name = "RandomAffine",
     .doc =
-        "Turns, moves, scales and shears a record's pictures by what is drawn.\n\n"
+        "Turns, moves, scales and shears a record's images by what is drawn.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins; only moves by whole pixels and quarter turns "
         "cost nothing. Boxes become those about their moved "
-        "corners, cut off at the picture.",
+        "corners, truncated at the image.",
     .page = {.section = "Warps",
              .step = "T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation=\"bilinear\")"},
     .params = with_warp_params(
@@ -104,7 +104,7 @@ const OpRecord kRandomAffine{
          center_param()},
         "nearest"),
     .oracle =
-        "torchvision v2's affine on tensors, or on Pillow's pictures, bit for bit; what is drawn "
+        "torchvision v2's affine on tensors, or on Pillow's images, bit for bit; what is drawn "
         "in distribution",
     .example = {{"degrees", int64_t{10}},
                 {"translate", std::vector<double>{0.1, 0.2}},

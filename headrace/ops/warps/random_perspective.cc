@@ -48,10 +48,10 @@ class RandomPerspective final : public WarpOp {
 const OpRecord kRandomPerspective{
     .name = "RandomPerspective",
     .doc =
-        "Shows a record's pictures from a place that is drawn, with probability p.\n\n"
+        "Shows a record's images from a place that is drawn, with probability p.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins. Boxes become those about their moved "
-        "corners, cut off at the picture. A picture of one row or column stays as it is, and so "
+        "corners, truncated at the image. An image of one row or column stays as it is, and so "
         "does one three of whose corners would come to lie on one line.",
     .page = {.section = "Warps", .step = "T.RandomPerspective(0.5, p=1.0)"},
     .params = with_warp_params(
@@ -64,7 +64,7 @@ const OpRecord kRandomPerspective{
          probability_param("How probable it is that a record is warped.")},
         "bilinear"),
     .oracle =
-        "torchvision v2's perspective on tensors, or on Pillow's pictures, bit for bit for the same "
+        "torchvision v2's perspective on tensors, or on Pillow's images, bit for bit for the same "
         "coefficients, which torchvision finds with rounding errors; corners in distribution",
     .example = {{"distortion_scale", 0.2}, {"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -44,10 +44,10 @@ class RandomRotation final : public WarpOp {
 const OpRecord kRandomRotation{
     .name = "RandomRotation",
     .doc =
-        "Turns a record's pictures by an angle that is drawn.\n\n"
+        "Turns a record's images by an angle that is drawn.\n\n"
         "Images and masks, (C, H, W), uint8; the dtype stays, and so does the shape without "
         "expand. Pixels of what comes before it are computed first, and a second pass begins; only "
-        "quarter turns cost nothing. Boxes become those about their turned corners, cut off at the "
+        "quarter turns cost nothing. Boxes become those about their turned corners, truncated at the "
         "picture.",
     .page = {.section = "Warps", .step = "T.RandomRotation((20, 30))"},
     .params = with_warp_params(
@@ -61,12 +61,12 @@ const OpRecord kRandomRotation{
           .max_count = 2},
          {.name = "expand",
           .type = ParamType::kBool,
-          .doc = "Whether the picture grows so that all of it is shown.",
+          .doc = "Whether the image grows so that all of it is shown.",
           .fallback = false},
          center_param()},
         "nearest"),
     .oracle =
-        "torchvision v2's rotate on tensors, or on Pillow's pictures, bit for bit; angles in "
+        "torchvision v2's rotate on tensors, or on Pillow's images, bit for bit; angles in "
         "distribution",
     .example = {{"degrees", int64_t{30}},
                 {"expand", true},

@@ -46,7 +46,7 @@ WarpStyle WarpOp::style() const {
 Result<void> WarpOp::check_size(Size size) const {
   if (int64_t{size.height} * size.width <= kMostPixels) return {};
   return Error{.code = &kWarpedTooLarge,
-               .what = "[" + std::string(name_) + "] a picture of " + text_of_extent(size) +
+               .what = "[" + std::string(name_) + "] an image of " + text_of_extent(size) +
                        " pixels (height x width)",
                .hint = "a Resize before it"};
 }
@@ -108,8 +108,8 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
       {.name = "fill",
        .type = ParamType::kFloats,
        .doc =
-           "Of images, where nothing of the picture is: one number, or one a channel, "
-           "of the picture's dtype (0 to 255 for uint8). None is black, into which torchvision's bilinear edges of "
+           "Of images, where nothing of the image is: one number, or one a channel, "
+           "of the image's dtype (0 to 255 for uint8). None is black, into which torchvision's bilinear edges of "
            "tensors fade once, where they fade twice into 0.",
        .fallback = int64_t{0},
        .min_count = 1,
@@ -161,7 +161,7 @@ Param center_param() {
           .type = ParamType::kFloats,
           .doc =
               "What stays where it is, (x, y) in pixels from the left upper corner; None: the "
-              "picture's middle.",
+              "image's middle.",
           .minimum = -1e6,
           .maximum = 1e6,
           .min_count = 2,

@@ -124,20 +124,19 @@ Shape picture_shape(const ArrayType& array, const std::string& name) {
   const std::string got =
       " (got " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape) + ")";
   if (!is_picture_dtype(array.dtype)) {
-    bad_column(name, "pictures in memory are uint8, uint16, float32 or float16" + got);
+    bad_column(name, "images in memory are uint8, uint16, float32 or float16" + got);
   }
   if (shape.size() == 2) shape.insert(shape.begin(), 1);
-  if (shape.size() != 3)
-    bad_column(name, "pictures have the shape (N, C, H, W) or (N, H, W)" + got);
+  if (shape.size() != 3) bad_column(name, "images have the shape (N, C, H, W) or (N, H, W)" + got);
   if (shape[0] > 4 && shape[2] >= 1 && shape[2] <= 4) {
     bad_column(name, "the channels come first" + got, "use array.transpose(0, 3, 1, 2)");
   }
   if (shape[0] < 1 || shape[0] > kMostChannels) {
-    bad_column(name, "pictures have 1 to 16 channels" + got);
+    bad_column(name, "images have 1 to 16 channels" + got);
   }
-  if (shape[1] < 1 || shape[2] < 1) bad_column(name, "pictures need at least one pixel" + got);
+  if (shape[1] < 1 || shape[2] < 1) bad_column(name, "images need at least one pixel" + got);
   if (shape[1] > kLongestSide || shape[2] > kLongestSide) {
-    bad_column(name, "no picture is that large" + got);
+    bad_column(name, "no image is that large" + got);
   }
   return shape;
 }
@@ -200,7 +199,7 @@ ArrayColumn loaded(const FileArray& array) {
 
 Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   if (const std::string problem = array.problem(); !problem.empty()) {
-    bad_column(column.name, problem, "the file is cut off or damaged: write it again");
+    bad_column(column.name, problem, "the file is truncated or damaged: write it again");
   }
   if (array.record_bytes() == 0) bad_column(column.name, "its records have no element");
   const Field field = array_field({array.dtype, array.shape}, column);

@@ -223,7 +223,7 @@ BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, 
     std::erase_if(sources,
                   [](const Source* each) { return IndexedFields(*each).fields().empty(); });
     if (sources.empty()) {
-      raise(kNothingToIndex, viewed->description() + " has no encoded pictures or videos");
+      raise(kNothingToIndex, viewed->description() + " has no encoded images or videos");
     }
     const int workers = threads > 0 ? threads : allowed_cores().count();
     if (file.empty()) {

@@ -215,7 +215,7 @@ class Opening {
     const std::vector<const Source*> origins = viewed->origins();
     for (const Source* origin : origins) out_.pictures += IndexedFields(*origin).key().slots();
     if (out_.pictures == 0) {
-      out_.note = "the records have no encoded pictures or videos";
+      out_.note = "the records have no encoded images or videos";
       return viewed;
     }
     if (!named.empty()) {

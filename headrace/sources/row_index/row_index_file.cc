@@ -131,7 +131,7 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
   }
   if (Result<void> good = check(header, key, path, writable); !good) return std::move(good.error());
   if (key.slots() > kMostSlots || file->size() < end_of_table(key)) {
-    return Error{.code = &kNoRowIndex, .what = path + " was cut off", .where = {.file = path}};
+    return Error{.code = &kNoRowIndex, .what = path + " was truncated", .where = {.file = path}};
   }
   return std::unique_ptr<RowIndexFile>(new RowIndexFile(path, key, std::move(file)));
 }

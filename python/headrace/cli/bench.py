@@ -296,13 +296,13 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
 
 
 def decode_fact(result: dict[str, Any]) -> str:
-    """Where pictures were decoded, and how many there and why not."""
+    """Where images were decoded, and how many there and why not."""
     counts = [f"{count:,} {place}" for place, count in result["decoded"].items() if count]
     return str(result["decode"]) + (f" ({', '.join(counts)})" if counts else "")
 
 
 def values_of(source: Any) -> str:
-    """What a record mostly is: images, sounds, videos or something else."""
+    """What a record mostly is: images, audio clips, videos or something else."""
     kinds = {field.kind for field in source.schema}
     names = {"image": "images", "video": "videos", "audio": "sounds"}
     return next((name for kind, name in names.items() if kind in kinds), "records")

@@ -42,9 +42,9 @@ def run(
 ) -> int:
     """Write a dataset as another container.
 
-    Its order stays, and encoded pictures are not changed. After an interruption the same command
+    Its order stays, and encoded images are not changed. After an interruption the same command
     goes on where it stopped. Exit code 3 when a record was bad: one that cannot be read ends it, a
-    file that is not a picture is written as it is and listed.
+    file that is not an image is written as it is and listed.
     """
     opened = output.open_source(source)
     import headrace

@@ -62,8 +62,8 @@ def _media_record() -> dict[str, Any]:
 
     codecs, problem = _core.media_codecs()
     doc = (
-        "The program that decodes videos, and AAC of sounds, in a process of its own. It is linked "
-        f"with libavcodec.\n\nVideo: {', '.join(codecs)}. Sound: aac."
+        "Decodes videos, and AAC audio, in a separate process. It is linked "
+        f"with libavcodec.\n\nVideo: {', '.join(codecs)}. Audio: aac."
     )
     return {"name": _MEDIA, "doc": doc, "codecs": [*codecs, "aac"], "problem": problem}
 
@@ -84,7 +84,7 @@ def _library(codec: str) -> str:
 
 
 def _joined(media: dict[str, Mapping[str, reference.Record]]) -> dict[str, reference.Record]:
-    """All codecs and containers by name; of two of one name (GIF) that of pictures."""
+    """All codecs and containers by name; of two of one name (GIF) that of images."""
     return {name: one for formats in reversed(media.values()) for name, one in formats.items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: where the rows of each JPEG picture begin."""
+"""`headrace index SOURCE`: where the rows of each JPEG image begin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(
 ) -> int:
     """Note where the rows of each JPEG begin: crops decode faster.
 
-    Loaders then decode only what a crop shows. Pictures are not changed, and batches stay the same.
+    Loaders then decode only what a crop shows. Images are not changed, and batches stay the same.
     """
     opened = output.open_source(source)
     import headrace
@@ -61,9 +61,9 @@ def print_result(result: dict[str, Any], named: bool) -> None:
 
     console = output.console()
     share = result["bytes"] / max(1, result["picture_bytes"])
-    size = f"{output.size_text(result['bytes'])}, {share:.1%} of the pictures' bytes"
+    size = f"{output.size_text(result['bytes'])}, {share:.1%} of the images' bytes"
     output.headline(result["file"], f"{size} ({result['seconds']:.1f} s)")
-    console.print(f"{result['indexed']:,} of {result['pictures']:,} pictures are in it")
+    console.print(f"{result['indexed']:,} of {result['pictures']:,} images are in it")
     without = result["pictures"] - result["indexed"]
     if without:
         console.print(

@@ -41,9 +41,9 @@ def run(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Show records, fields, bytes, classes, and one picture.
+    """Show records, fields, bytes, classes, and one image.
 
-    Of sounds, rates and lengths; of a pack, also how it is packed.
+    Of audio clips, rates and lengths; of a pack, also how it is packed.
     """
     output.writable("--picture", picture)
     opened = open_source_or_file(source, **({"recover": True} if recover else {}))
@@ -57,7 +57,7 @@ def run(
         pixels = picture_of(opened, record)
     if picture:
         if pixels is None:
-            output.fail(f"headrace: {source} has no pictures", output.DATA)
+            output.fail(f"headrace: {source} has no images", output.DATA)
         from headrace.drawing.png import png_from_pixels
 
         write_whole(picture, png_from_pixels(pixels))
@@ -143,7 +143,7 @@ def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
 
 
 def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
-    """Of a pack: shards, pages, pictures by level and by reason; None of anything else."""
+    """Of a pack: shards, pages, images by level and by reason; None of anything else."""
     from headrace import _core
 
     if not _core.is_pack(path):
@@ -176,7 +176,7 @@ def bytes_on_disk(path: str) -> int:
 
 
 def picture_of(source: Any, record: int) -> Any:
-    """The first field of a record that is a picture, as uint8 (C, H, W) that a PNG can hold."""
+    """The first field of a record that is an image, as uint8 (C, H, W) that a PNG can hold."""
     import numpy as np
 
     values = source[record]
@@ -268,7 +268,7 @@ def print_pack(summary: dict[str, Any]) -> None:
 
 
 def print_preview(pixels: Any, caption: str) -> None:
-    """The picture in half blocks: each character holds two pixels, one above the other."""
+    """The image in half blocks: each character holds two pixels, one above the other."""
     import numpy as np
     from rich.text import Text
 

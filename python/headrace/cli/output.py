@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 
 def console(stderr: bool = False) -> Any:
-    """A rich console; without colours where NO_COLOR is set or the output is not a terminal."""
+    """A rich console; without colors where NO_COLOR is set or the output is not a terminal."""
     from rich.console import Console
     from rich.segment import Segment
 

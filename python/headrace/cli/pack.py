@@ -30,7 +30,7 @@ def run(
     level: Annotated[
         str,
         typer.Option(
-            help="Of JPEG pictures, all lossless. fast: an eighth larger, fastest to decode; "
+            help="Of JPEG images, all lossless. fast: an eighth larger, fastest to decode; "
             "dense: about their size, slower; none: as they are.",
             **output.one_of(LEVELS),
         ),
@@ -47,7 +47,7 @@ def run(
 ) -> int:
     """Write a dataset as a pack: lossless, faster to decode.
 
-    Every picture is verified. After an interruption the same command goes on where it stopped.
+    Every image is verified. After an interruption the same command goes on where it stopped.
     """
     opened = [output.open_source(source) for source in sources]
     import headrace

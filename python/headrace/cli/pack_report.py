@@ -17,7 +17,7 @@ def ratio_of(share: dict[str, Any]) -> float | None:
 
 
 def print_pictures(summary: dict[str, Any]) -> None:
-    """A line for each level, and why pictures are stored as they are."""
+    """A line for each level, and why images are stored as they are."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -9,11 +9,11 @@ from headrace.cli import output
 
 PRESETS = ("imagenet-train", "imagenet-eval", "log-mel", "decode")
 ABOUT = (
-    "imagenet-train: random resized crop and flip, of videos those of clips of 16 frames; "
-    "imagenet-eval: resize and centre crop, likewise; log-mel: of a random stretch of each sound; "
-    "decode: whole pictures, sounds, or frames of clips"
+    "imagenet-train: random resized crop and flip, for videos of clips of 16 frames; "
+    "imagenet-eval: resize and center crop, likewise; log-mel: of a random audio segment; "
+    "decode: whole images, audio clips, or frames of clips"
 )
-DEFAULT = "Default: log-mel of sounds, imagenet-train of all else."
+DEFAULT = "Default: log-mel of audio clips, imagenet-train of all else."
 
 
 def default_for(source: Any) -> str:
@@ -59,7 +59,7 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
 
 
 def _goes_along(field: Any) -> bool:
-    """Whether batches of resized pictures can have it: no boxes, nothing of differing shape."""
+    """Whether batches of resized images can have it: no boxes, nothing of differing shape."""
     seen = field.is_picture or field.kind == "video"
     if field.is_spatial and not seen:
         return False

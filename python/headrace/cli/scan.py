@@ -52,9 +52,9 @@ def run(
 ) -> int:
     """Decode every record whole and list those that are bad.
 
-    Of videos the index is read whole, and eight frames are decoded, at equal distances. Of sounds,
-    count sample rates and channels, which may differ. Of a pack, compare all checksums and its
-    pages with its index. Exit code 1 when there is anything bad.
+    For videos, read the whole index and decode eight evenly spaced frames. For audio, count sample
+    rates and channels, which may differ. For a pack, compare all checksums, and its pages with its
+    index. Exit code 1 when there is anything bad.
     """
     if not part:
         output.writable("--output", out)
@@ -155,7 +155,7 @@ def index_damage(path: str) -> str:
 def find_bad_records(
     source: Any, keywords: dict[str, Any], quiet: bool = False
 ) -> tuple[list[dict[str, Any]], int]:
-    """What is wrong with which record, in order of the records; pictures with repaired damage.
+    """What is wrong with which record, in order of the records; images with repaired damage.
 
     keywords: of Loader.
     """
@@ -181,7 +181,7 @@ def find_bad_records(
 
 
 def alike(source: Any) -> list[Any]:
-    """The records of a source, apart where their sounds have other sample rates.
+    """The records of a source, apart where their audio clips have other sample rates.
 
     A batch has one; what cannot be opened is among the most.
     """
@@ -201,7 +201,7 @@ def alike(source: Any) -> list[Any]:
 
 
 def looked_at(source: Any) -> list[Any]:
-    """What a record is delivered as: pictures and sounds whole, of videos some frames."""
+    """What a record is delivered as: images and audio clips whole, of videos some frames."""
     import headrace.transforms as T
 
     videos = any(field.kind == "video" for field in source.schema)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headers of a source's sounds say, for commands that describe a dataset."""
+"""What the headers of a source's audio clips say, for commands that describe a dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def fields_of(source: Any) -> list[str]:
-    """The names of fields that hold encoded sounds."""
+    """The names of fields that hold encoded audio clips."""
     return [field.name for field in source.schema if field.kind == "audio" and field.encoded]
 
 
@@ -23,7 +23,7 @@ def forms_of(source: Any, field: str, most: int | None = None) -> Any:
 
 
 def describe(source: Any, most: int | None = None) -> list[dict[str, Any]]:
-    """Of each field of sounds: rates and channels with their records, and lengths in seconds.
+    """Of each audio field: rates and channels with their records, and lengths in seconds.
 
     With ``most``, what so many records of it say, and ``hours`` as all would have by these.
     """

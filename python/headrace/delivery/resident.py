@@ -111,7 +111,7 @@ def resident(
             a batch is changed for good. In order and without steps for each batch only.
         transforms: steps before the first random one are done once, and their outcome (uint8) is
             what stays; the others are done for each batch, on a device by one kernel where it can.
-            With transforms, uint8 arrays named image or mask are pictures, (C, H, W); without,
+            With transforms, uint8 arrays named image or mask are images, (C, H, W); without,
             fields come out as they are.
         fraction: of the records that lie on the device, above 0 and at most 1; the others stay in
             host memory and are copied when their turn comes. The batches are the same. Without a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to a picture, drawn over it: boxes, masks, points, and what they are called.
+"""What belongs to an image, drawn over it: boxes, masks, points, and what they are called.
 
-A record's rows have one colour each, in the order of the rows; class ids of a mask have theirs.
+A record's rows have one color each, in the order of the rows; class ids of a mask have theirs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
 
 
 class Overlay(NamedTuple):
-    """What is drawn over one picture, in its pixels."""
+    """What is drawn over one image, in its pixels."""
 
     boxes: Sequence[Pixels] = ()  # of each: corners (n, k, 2), x and y, in the order around it
     masks: Sequence[Pixels] = ()  # of each: (n, H, W), not 0 where the instance is
@@ -48,7 +48,7 @@ class Overlay(NamedTuple):
 
 
 def enlargement(picture: Pixels) -> int:
-    """How many times as large a small picture is drawn."""
+    """How many times as large a small image is drawn."""
     side = max(1, int(min(picture.shape[1:])))
     return min(8, max(1, round(_LEAST_SIDE / side)))
 
@@ -86,7 +86,7 @@ def _color(number: int) -> Pixels:
 
 
 def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
-    """A colour for each number over the picture, where it is."""
+    """A color for each number over the image, where it is."""
     if numbers.shape != canvas.shape[1:]:
         return  # of another size: it does not lie over this picture
     colors = _COLORS[numbers[where].astype(np.int64) % len(_COLORS)].T
@@ -132,7 +132,7 @@ def _dots(canvas: Pixels, points: Pixels, scale: int, color: Pixels, radius: int
 
 
 def _tag(canvas: Pixels, text: str, x: float, bottom: float, color: Pixels, scale: int) -> None:
-    """Letters on the colour, above ``bottom``, moved into the picture."""
+    """Letters on the color, above ``bottom``, moved into the image."""
     height, width = canvas.shape[1:]
     letters = written(text, LETTERS * scale, width - 2)
     if letters is None:

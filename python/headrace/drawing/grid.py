@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures for people: grids of a loader's images, and one record step by step."""
+"""Images for people: grids of a loader's images, and one record step by step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STYLE = "body{margin:24px;background:#fff}"
 
 
 class Grid:
-    """A picture made of pictures. Notebooks show it; ``save(path)`` writes a PNG file.
+    """An image made of images. Notebooks show it; ``save(path)`` writes a PNG file.
 
-    Of clips and sounds notebooks play them, and ``save("clips.html")`` writes a page that does.
+    Notebooks play video and audio clips, and ``save("clips.html")`` writes a page that does.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Grid:
     def _still(self) -> str:
         from headrace.drawing.markup import data_uri
 
-        return f'<img alt="pictures" src="{data_uri("image/png", self._repr_png_())}">'
+        return f'<img alt="images" src="{data_uri("image/png", self._repr_png_())}">'
 
     def __repr__(self) -> str:
         _, height, width = self.pixels.shape

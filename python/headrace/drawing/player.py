@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips and sounds that a browser plays: elements of HTML that need nothing else."""
+"""Clips and audio clips that a browser plays: elements of HTML that need nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WAV_RATES = range(1000, 768001)
 
 
 def clip_element(frames: Sequence[Pixels], times: Pixels | None = None) -> str:
-    """Frames, uint8 (3, H, W), as a picture that moves: WebP where Pillow is there, else APNG.
+    """Frames, uint8 (3, H, W), as an image that moves: WebP where Pillow is there, else APNG.
 
     times: the second when each is shown, which is how long the one before stays.
     """
@@ -34,13 +34,13 @@ def clip_element(frames: Sequence[Pixels], times: Pixels | None = None) -> str:
 
 
 def sound_element(samples: Pixels, rate: int, picture: Pixels) -> str:
-    """(channels, frames), with its picture, and the means to hear it."""
+    """(channels, frames), with its image, and the means to hear it."""
     seen = f'<img alt="waveform" src="{data_uri("image/png", png_from_pixels(picture))}">'
     return seen + audio_element(samples, rate)
 
 
 def audio_element(samples: Pixels, rate: int) -> str:
-    """Empty where no player takes it: without samples, or at a rate that no sound has."""
+    """Empty where no player takes it: without samples, or at a rate that no audio has."""
     if rate not in _WAV_RATES or not samples.size:
         return ""
     sound = data_uri("audio/wav", wav_from_samples(samples, rate))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pixels to PNG bytes, and several pictures to one."""
+"""Pixels to PNG bytes, and several images to one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def png_from_pixels(pixels: np.ndarray, level: int = 6) -> bytes:
-    """The PNG file of a picture.
+    """The PNG file of an image.
 
-    `pixels` is uint8 of shape (C, H, W) with C = 1 (grey), 3 (RGB) or 4 (RGBA).
+    `pixels` is uint8 of shape (C, H, W) with C = 1 (gray), 3 (RGB) or 4 (RGBA).
     Raises ValueError for anything else. Source: the PNG specification, third edition.
 
     >>> png_from_pixels(np.zeros((3, 2, 2), np.uint8))[:8]
@@ -27,7 +27,7 @@ def png_from_pixels(pixels: np.ndarray, level: int = 6) -> bytes:
 
 
 def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: int = 6) -> bytes:
-    """The APNG file of pictures of one shape, each shown so long, again and again.
+    """The APNG file of images of one shape, each shown so long, again and again.
 
     `frames` are as png_from_pixels() takes them. Source: the PNG specification, third edition.
 
@@ -56,9 +56,9 @@ def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: 
 def picture_grid(
     pictures: Sequence[np.ndarray], columns: int | None = None, gap: int = 4
 ) -> np.ndarray:
-    """Pictures of equal shape (C, H, W) in one, row by row, on white."""
+    """Images of equal shape (C, H, W) in one, row by row, on white."""
     if not pictures:
-        raise ValueError("picture_grid needs at least one picture")
+        raise ValueError("picture_grid needs at least one image")
     columns = columns or math.ceil(math.sqrt(len(pictures)))
     rows = math.ceil(len(pictures) / columns)
     channels, height, width = pictures[0].shape

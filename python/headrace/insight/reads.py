@@ -129,7 +129,7 @@ def record_bytes_of(src: Source) -> int:
 
 
 def has_own_files(src: Source) -> bool:
-    """Whether neighbours lie in files of their own."""
+    """Whether neighbors lie in files of their own."""
     if len(src) < 2:
         return False
     firsts = np.unique(np.linspace(0, len(src) - 2, 16).astype(int)).tolist()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms of torchvision and Albumentations as steps.
 
-A transform that only colours takes ``image``. One that moves, cuts or resizes gets everything that
-lies in the picture, in one call with one draw, each as its kind is moved, and the rows that belong
+A transform that only colors takes ``image``. One that moves, cuts or resizes gets everything that
+lies in the image, in one call with one draw, each as its kind is moved, and the rows that belong
 to it; how, say the adapters. ``T.Python(transform, fields=...)`` names the fields instead.
 """
 
@@ -35,7 +35,7 @@ def adapter_of(transform: Any) -> Adapter:
 
 
 def moves(transform: Any) -> bool:
-    """Whether it is known to change where things are in a picture."""
+    """Whether it is known to change where things are in an image."""
     return bool(home_of(transform)) and adapter_of(transform).moves(transform)
 
 

@@ -90,7 +90,7 @@ def mates(of: Taken, fields: Kinds) -> list[Taken]:
 
 
 def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
-    """Height and width of the first picture, over which the others lie."""
+    """Height and width of the first image, over which the others lie."""
     for field, value in zip(fields, values, strict=True):
         if hasattr(value, "getbands"):  # a picture of Pillow
             return value.height, value.width
@@ -100,13 +100,13 @@ def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
 
 
 def check_sizes(fields: Kinds, values: list[Any]) -> None:
-    """ValueError where rows lie over pictures of several sizes: which they mean is unknown."""
+    """ValueError where rows lie over images of several sizes: which they mean is unknown."""
     if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
         return
     canvas = canvas_of(fields, values)
     for field, value in zip(fields, values, strict=True):
         if field.kind in LYING_PIXELS and value.size > 0 and value.shape[-2:] != canvas:
-            raise ValueError(f'"{field.name}" is {value.shape[-2:]}, and the picture is {canvas}')
+            raise ValueError(f'"{field.name}" is {value.shape[-2:]}, and the image is {canvas}')
 
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:

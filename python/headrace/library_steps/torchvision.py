@@ -3,7 +3,7 @@
 
 One of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names: images
 and masks as tv_tensors, clips as Video, (T, C, H, W), boxes as BoundingBoxes with their format and
-the picture as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to boxes
+the image as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to boxes
 (labels, areas) as plain tensors, which it leaves alone or, as SanitizeBoundingBoxes does, drops
 with the boxes.
 """
@@ -70,7 +70,7 @@ def _moves_itself(transform: Any) -> bool:
 
 
 def _is_joint(transform: Any) -> bool:
-    """Whether it does something to more than colours, or may."""
+    """Whether it does something to more than colors, or may."""
     if not _is_v2(transform):
         return False
     return _moves(transform) or any(
@@ -122,7 +122,7 @@ def _check(transform: Any, fields: Kinds) -> None:
         raise refuse(
             transform,
             fields,
-            "there is no picture whose size says where boxes and points lie",
+            "there is no image whose size says where boxes and points lie",
             'fields=("image", "boxes")',
         )
     if not {"image", "video"} & set(kinds) and not set(kinds) <= set(_TV_KINDS):
@@ -207,8 +207,8 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
 
 
 def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
-    """ValueError where boxes are of another format than they were, or anything of another picture.
-    What has no rows is nowhere; torchvision turns the picture and not the canvas of no boxes."""
+    """ValueError where boxes are of another format than they were, or anything of another image.
+    What has no rows is nowhere; torchvision turns the image and not the canvas of no boxes."""
     canvas, now = canvas_of(fields, given), canvas_of(fields, out)
     for field, before, after in zip(fields, given, out, strict=True):
         if field.kind == "boxes" and hasattr(after, "canvas_size"):
@@ -225,7 +225,7 @@ def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
             continue
         if before_it == canvas and lies != now and after.numel() > 0:
             raise ValueError(
-                f'"{field.name}" came back for a picture of {lies}, and the picture is {now}: one '
+                f'"{field.name}" came back for an image of {lies}, and the image is {now}: one '
                 "of them was moved alone"
             )
 

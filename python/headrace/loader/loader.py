@@ -366,11 +366,11 @@ class Loader(Outputs):
         return self.batch_as(state["epoch"], state["batch"], form)
 
     def show(self, n: int = 16, draw: bool = True, columns: int | None = None) -> Grid:
-        """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG.
+        """The next ``n`` images as a grid: notebooks show it, ``.save(path)`` writes a PNG.
 
-        Where there is no picture, clips as strips of frames, or sounds, each a waveform and below
-        it a spectrogram: notebooks play them, and ``.save("clips.html")`` writes a page that does.
-        A Normalize is undone for the eye. draw: over each picture what lies in it: boxes whose
+        Without images, video clips as strips of frames, or audio clips as a waveform above a
+        spectrogram: notebooks play them, and ``.save("clips.html")`` writes a page that does.
+        A Normalize is undone for the eye. draw: over each image what lies in it: boxes whose
         format is known, with the names of their labels, masks, keypoints. columns: of the grid;
         default, as many as rows.
         """

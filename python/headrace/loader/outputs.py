@@ -57,7 +57,7 @@ class Outputs:
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
         """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.
 
-        device: "GPU:0" and the like; default, the host's memory. Pictures with
+        device: "GPU:0" and the like; default, the host's memory. Images with
         memory_format="channels_last" come as (B, H, W, C). ``.as_dataset()`` of what it returns is
         a tf.data.Dataset.
         """
@@ -70,7 +70,7 @@ class Outputs:
 
         sharding: a jax.sharding.Sharding over whose devices each array is divided, or a device;
         default, JAX's own default device. Without ``jax_enable_x64`` 64-bit numbers come with 32
-        bits; an integer that does not fit is an error (HR0803). Pictures with
+        bits; an integer that does not fit is an error (HR0803). Images with
         memory_format="channels_last" come as (B, H, W, C).
         """
         from headrace.frameworks.jax import make_hand_over  # late
@@ -96,7 +96,7 @@ class Outputs:
 
         context: where the arrays go; default, the host. data, label: the fields that are the data
         and the labels of a DataBatch; default, fields of kind "label" are labels, all others data.
-        Pictures with memory_format="channels_last" come as (B, H, W, C).
+        Images with memory_format="channels_last" come as (B, H, W, C).
         """
         from headrace.frameworks.mxnet import make_batches  # late
 

@@ -40,7 +40,7 @@ def from_dataloader(
 
     Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and its kin, SVHN,
     CocoDetection), TensorDataset and Subsets of them become sources, and so does a dataset of
-    yours that opens a picture, transforms it and adds values; transforms of torchvision (v1 and v2)
+    yours that opens an image, transforms it and adds values; transforms of torchvision (v1 and v2)
     become operators. What has no operator, and every other map-style dataset, runs as a step in
     Python, on one thread or in ``python_workers`` processes. Random orders and draws are others
     than torch's, from the same distributions.
@@ -57,7 +57,7 @@ def from_dataloader(
             batch, whose stack is the batch itself; "run" runs every one; "copy" runs it on copies,
             which it may change in place; "default" leaves it out.
         annotations: CocoDetection's file.
-        outside: read pictures that it names outside of their folder, too (absolute names, or
+        outside: read images that it names outside of their folder, too (absolute names, or
             with ".."): of datasets that you trust.
         verbose: print the report, which is also ``loader.report``.
         changes: keywords of Loader that replace what was found, such as ``sampler=``.

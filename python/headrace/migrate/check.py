@@ -154,7 +154,7 @@ def _distance(ours: Any, theirs: Any) -> float:
 
 
 def decoded(dataset: Dataset, picks: Any) -> list[dict[str, Any]]:
-    """Records as the source has them, pictures decoded."""
+    """Records as the source has them, images decoded."""
     of_source = {field.name for field in dataset.source.schema}
     fields = tuple(name for name in dataset.fields if name in of_source)
     return _records(dataset, picks, Parts({}), {}, fields)[0]
@@ -223,7 +223,7 @@ def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
 def _first_step(
     dataset: Dataset, number: int, parts: Parts, name: str, said: Mapping[str, Any]
 ) -> str:
-    """The first step after which the picture differs."""
+    """The first step after which the image differs."""
     steps = parts.pictures[name]
     for count in range(len(steps) + 1):
         some = Parts({**parts.pictures, name: steps[:count]})

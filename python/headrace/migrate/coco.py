@@ -127,7 +127,7 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
     places = {image: place for place, image in enumerate(sorted(dataset.coco.imgs))}
     if len(source) != len(places):
         raise REFUSED.error(
-            f"{annotations} lists {len(source)} pictures, the dataset's annotations {len(places)}",
+            f"{annotations} lists {len(source)} images, the dataset's annotations {len(places)}",
             hint="annotations= is for one dataset: call from_dataloader once for each",
         )
     rows = [places[image] for image in dataset.ids]
@@ -137,7 +137,7 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
 def _file_of(dataset: Any) -> Path:
     """The file that holds what the dataset has in memory, which does not keep its name.
 
-    Looked for near the pictures, and compared as a whole: what a script changed in memory, or
+    Looked for near the images, and compared as a whole: what a script changed in memory, or
     filtered there, is in no file.
     """
     coco = dataset.coco
@@ -172,7 +172,7 @@ def _is_indexed_as_it_is(coco: Any) -> bool:
 
 
 def _candidates(pictures: Path) -> list[Path]:
-    """JSON files near a folder of pictures; first those that are named for it."""
+    """JSON files near a folder of images; first those that are named for it."""
     above = pictures.resolve().parent
     folders = [pictures, above / "annotations", above, above.parent / "annotations"]
     files = [path for folder in folders for path in sorted(folder.glob("*.json"))]

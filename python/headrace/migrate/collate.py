@@ -42,7 +42,7 @@ def mixing_of(function: Any) -> Any:
 
 
 def is_transposing(function: Any) -> bool:
-    """Whether it is tuple(zip(*batch)): a tuple of all pictures, one of all targets."""
+    """Whether it is tuple(zip(*batch)): a tuple of all images, one of all targets."""
     return _read(function)[0] in _TRANSPOSING
 
 

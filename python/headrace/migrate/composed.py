@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's Compose, or torch's Sequential, in the place of a loader's list of transforms.
 
-It is read as torchvision reads it: what goes in is a picture of Pillow, as its datasets give it,
+It is read as torchvision reads it: what goes in is an image of Pillow, as its datasets give it,
 and a callable in it gets what the transform before it gives. What has an operator runs natively.
 """
 
@@ -22,7 +22,7 @@ _LYING = ("mask", "masks", "boxes", "keypoints", "video")
 def native_steps(source: Source, transforms: Any) -> Any:
     """``transforms``, which is such a composition or holds one, as a list of ours.
 
-    It stays as it is over records in which more than one picture would have to move: there a step
+    It stays as it is over records in which more than one image would have to move: there a step
     in Python gets all of them at once (headrace.library_steps).
     """
     pictures = [field for field in source.schema if field.is_picture]

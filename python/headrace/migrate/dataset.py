@@ -142,7 +142,7 @@ def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
 
 
 def _labelled(column: Any, labels: Any, classes: Sequence[str] = ()) -> Source:
-    """A source of pictures (paths, or an array) and labels with the names of their classes."""
+    """A source of images (paths, or an array) and labels with the names of their classes."""
     columns = ColumnList()
     if isinstance(column, list):
         columns.add_paths("image", column)
@@ -166,7 +166,7 @@ def _folder(dataset: Any, _: Told) -> Dataset:
 
 
 def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
-    """The files. NoFormat where one has another suffix than pictures have."""
+    """The files. NoFormat where one has another suffix than images have."""
     paths = [os.fspath(path) for path, _ in samples]
     others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:
@@ -311,7 +311,7 @@ def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
 
 
 def _said_of_images(pictures: list[str] | None) -> str:
-    """pictures: fields that the engine finishes; None: it decodes none."""
+    """images: fields that the engine finishes; None: it decodes none."""
     if pictures is None:
         return ""
     names = f" ({', '.join(pictures)} into the batch)" if pictures else ""

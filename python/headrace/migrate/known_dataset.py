@@ -27,7 +27,7 @@ Records = Callable[[int], dict[str, Any]]
 
 @dataclasses.dataclass
 class Picture:
-    """What is done to a picture of a record, and what it is before: see ``registry.Form.kind``."""
+    """What is done to an image of a record, and what it is before: see ``registry.Form.kind``."""
 
     transform: Any
     kind: str = "pil"
@@ -70,7 +70,7 @@ class Dataset:
 
     @property
     def pictures(self) -> dict[str, Picture]:
-        """What is done to pictures, by field."""
+        """What is done to images, by field."""
         return self.several or ({"image": Picture(self.transform)} if self.transform else {})
 
     def narrow(self, wanted: str | Sequence[str]) -> None:

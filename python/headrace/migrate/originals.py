@@ -46,7 +46,7 @@ def value_from_pixels(pixels: Pixels, form: str) -> Any:
 
 
 def pixels_from_value(value: Any) -> Any:
-    """A picture of Pillow or a tensor as an array, pictures (C, H, W)."""
+    """An image of Pillow or a tensor as an array, images (C, H, W)."""
     if hasattr(value, "detach"):
         return value.numpy(force=True)
     array = np.asarray(value)
@@ -56,7 +56,7 @@ def pixels_from_value(value: Any) -> Any:
 
 
 def pixels_of(value: Any, form: str) -> Any:
-    """A picture in a form of ``value_from_pixels`` as (C, H, W)."""
+    """An image in a form of ``value_from_pixels`` as (C, H, W)."""
     pixels = pixels_from_value(value)
     if form not in ("array", "bgr"):
         return pixels
@@ -193,7 +193,7 @@ class Fetch(Timed):
 
     remedy = (
         'make records alike in the Dataset, as collate functions need them: image.convert("RGB") '
-        "of grey images, one size, one dtype"
+        "of gray images, one size, one dtype"
     )
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset's transforms as steps, each of its pictures by itself, and the list that runs them."""
+"""A dataset's transforms as steps, each of its images by itself, and the list that runs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.migrate.translations.registry import (
 
 @dataclasses.dataclass
 class Parts:
-    """The steps of a dataset: of each picture, and of the label."""
+    """The steps of a dataset: of each image, and of the label."""
 
     pictures: dict[str, list[Translated]]
     label: Translated | None = None
@@ -37,7 +37,7 @@ class Parts:
 
     @property
     def listed(self) -> list[tuple[Translated, str]]:
-        """As a report lists them, with a word on each: once, where all pictures have the same."""
+        """As a report lists them, with a word on each: once, where all images have the same."""
         lists = list(self.pictures.values())
         names = [[(step.native, step.names) for step in steps] for steps in lists]
         label = [(self.label, self.label.note)] if self.label else []
@@ -73,12 +73,12 @@ class Parts:
 
 
 def parts_of(dataset: Dataset) -> Parts:
-    """Its transforms, translated. Raises NoFormat where these are no steps of single pictures."""
+    """Its transforms, translated. Raises NoFormat where these are no steps of single images."""
     pictures = {name: _picture_steps(dataset, name) for name in dataset.pictures}
     python = [step for parts in pictures.values() for step in parts if not step.native]
     if len(pictures) > 1 and python and not (dataset.shared and _keep_nothing(python)):
         raise NoFormat(
-            f"left as it is: its records have several pictures, and {python[0].names[0]}, which "
+            f"left as it is: its records have several images, and {python[0].names[0]}, which "
             "Headrace does not know, may treat them as one"
         )
     return Parts(pictures, _label_step(dataset))

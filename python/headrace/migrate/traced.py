@@ -46,7 +46,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
     forms = {name: form_of(column["ops"], column["kind"]) for name, column in files.items()}
     upright = {_is_upright(column["ops"]) for column in files.values()}
     if len(upright) > 1:
-        raise NoFormat("left as it is: it turns some pictures upright by Exif and others not")
+        raise NoFormat("left as it is: it turns some images upright by Exif and others not")
     shared = _shared(files)
     others = [name for name in files if shared and name != shared]
     source = _source({n: c for n, c in columns.items() if n not in others}, dataset)
@@ -95,7 +95,7 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
         return "tensor"
     if not is_called:
         raise NoFormat(
-            "left as it is: its pictures go into the record without a transform that makes "
+            "left as it is: its images go into the record without a transform that makes "
             "tensors of them",
             "a transform that ends in v2.ToImage() or ToTensor() makes it native",
         )
@@ -106,12 +106,12 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
     modes = [op[1] for op in before if op[0] == "convert"]
     if not modes or modes[-1] not in ("RGB", "L") or len(set(modes)) > 1:
         raise NoFormat(
-            "left as it is: it opens pictures "
+            "left as it is: it opens images "
             + (f"as {' and then '.join(modes)}" if modes else "without .convert(...)"),
             '.convert("RGB") after Image.open() makes it native',
         )
     if "array" in names and modes[-1] == "L":
-        raise NoFormat("left as it is: it makes arrays of grey pictures")
+        raise NoFormat("left as it is: it makes arrays of grayscale images")
     return "array" if "array" in names else "pil"
 
 
@@ -120,12 +120,12 @@ def _is_upright(ops: tuple[Op, ...]) -> bool:
 
 
 def _first(ops: tuple[Op, ...]) -> list[Any]:
-    """Grey pictures are decoded in colours first."""
+    """Gray images are decoded in colors first."""
     return [Grey()] if ("convert", "L") in ops else []
 
 
 class Grey:
-    """``image.convert("L")`` of a picture in colours."""
+    """``image.convert("L")`` of an image in colors."""
 
     def __call__(self, image: Any) -> Any:
         return image.convert("L")
@@ -194,7 +194,7 @@ def _until_grey(ops: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 def _shared(files: dict[str, Column]) -> str:
-    """The field of whose files all pictures are made; empty where these are several."""
+    """The field of whose files all images are made; empty where these are several."""
     first, *others = files.values()
     alike_ = all(each["paths"] == first["paths"] for each in others)
     return next(iter(files)) if others and alike_ else ""
@@ -225,7 +225,7 @@ def _word(op: Op) -> str:
 
 
 def _note(found: Looked, count: int) -> str:
-    return f"traced, {count:,} records twice; {found.compared} pictures of real files equal"
+    return f"traced, {count:,} records twice; {found.compared} images of real files equal"
 
 
 def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:

@@ -144,7 +144,7 @@ def _steadily(originals: Originals) -> Callable[[Any], Any]:
 
 
 def _join(last: Translated, step: Translated, form: Form) -> None:
-    """Two neighbours in Python are one step: each record crosses once."""
+    """Two neighbors in Python are one step: each record crosses once."""
     assert last.before is not None
     last.note = "; ".join(filter(None, dict.fromkeys([last.note, step.note])))
     _make_python(last, [*last.transforms, *step.transforms], last.before, form)

@@ -14,7 +14,7 @@ from headrace.sources.column_list import ColumnList
 
 
 def alone(dataset: Any, _: Told) -> Dataset:
-    """``transforms(image, mask)``, which are pictures of Pillow."""
+    """``transforms(image, mask)``, which are images of Pillow."""
     return _pictures(dataset, Pair(dataset.transforms))
 
 

@@ -44,7 +44,7 @@ def mix(
     sources: what ``open`` takes, or one list of it.
     weights: one for each source, positive, not necessarily adding up to one; default: equal.
     size: records of an epoch; default, as many as it takes for every record to come at least once.
-    A source that runs out begins anew: all its records come again before any comes a third time.
+    A source that runs out begins again: all its records come again before any comes a third time.
     Of one that is drawn less often than it has records, `seed` decides which part is in the mix.
     ConfigError HR0496, HR0497.
     """
@@ -125,7 +125,7 @@ def join(
     on: "key" pairs names below the sources' folders, without suffix (``a/1.jpg`` and ``a/1.wav``);
     else an integer field of both. Records without a partner are left out; the ``repr`` counts them.
     rename: new names for fields of ``right``, where both have one of the same name.
-    kinds: what fields mean (``Source.with_kinds``): pictures that are renamed to a mask are images
+    kinds: what fields mean (``Source.with_kinds``): images that are renamed to a mask are images
     until you say ``kinds={"mask": "mask"}``, and you are asked.
     ConfigError HR0498, HR0182.
     """

@@ -160,10 +160,10 @@ class ObjectReader:
         spatial = [n for n, v in named_values(record).items() if is_over(v, record[0])]
         if not self.names and len(spatial) > 1:
             raise _WHICH_IS_WHICH.error(
-                f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them pictures "
+                f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them images "
                 "or maps of one size",
                 hint='hr.open(dataset, names=("image", "mask")); a name for each value. Of two '
-                'views of one picture: names=("image", "view"), kinds={"view": "image"}',
+                'views of one image: names=("image", "view"), kinds={"view": "image"}',
             )
         return named_values(record, self.names)
 
@@ -198,7 +198,7 @@ class ObjectReader:
             return []
 
     def _are_like(self, name: str, first: Any, others: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the middle and the last picture have record 0's shape: then all must."""
+        """Whether the middle and the last image have record 0's shape: then all must."""
         try:
             return all(self._crossing(name, other[name]).shape == first.shape for other in others)
         except Exception:  # as above
@@ -287,7 +287,7 @@ def _check_shape(field: _core.Field, shape: tuple[int, ...]) -> None:
 
 
 def _meaning(name: str, kind: str, value: Any, planes: set[tuple[int, ...]]) -> str:
-    """The field's kind, where nobody says it; planes: (H, W) of the record's pictures."""
+    """The field's kind, where nobody says it; planes: (H, W) of the record's images."""
     if kind in ("picture", "encoded"):
         return "mask" if name == "mask" else "image"
     if kind == "tensor" and value.shape[-2:] in planes and min(value.shape[-2:]) > 1:

@@ -143,7 +143,7 @@ def _are_paths(values: Sequence[Any]) -> bool:
     first = os.fspath(values[0])
     if is_media_path(first):
         raise NOT_A_SOURCE.error(
-            f"{type(values).__name__} of pictures' paths",
+            f"{type(values).__name__} of images' paths",
             hint="hr.records(image=[...], label=[...]) reads them",
         )
     # One that is there makes paths of all: a misspelt one must not make them text. Nor must a

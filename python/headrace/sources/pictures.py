@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures in Python: images of Pillow, and arrays whose channels come first or last.
+"""Images in Python: images of Pillow, and arrays whose channels come first or last.
 
 Axes of Pillow's images are known. Those of arrays are a property of the field: they come from the
 first, the middle and the last record together, else from ``shapes=``; where both orders still fit,
@@ -78,7 +78,7 @@ def is_picture(value: Any) -> bool:
 
 
 def can_be_picture(value: Any, is_said: bool) -> bool:
-    """The same of an array of samples that no byte holds; or, where it is said to be a picture, of
+    """The same of an array of samples that no byte holds; or, where it is said to be an image, of
     more channels."""
     if is_picture(value):
         return True
@@ -88,7 +88,7 @@ def can_be_picture(value: Any, is_said: bool) -> bool:
 
 
 def is_over(value: Any, picture: Any) -> bool:
-    """Whether it is a picture, or has a number for each pixel of one."""
+    """Whether it is an image, or has a number for each pixel of one."""
     if is_picture(value) or not is_picture(picture):
         return is_picture(value)
     shape = tuple(getattr(value, "shape", ()))
@@ -96,7 +96,7 @@ def is_over(value: Any, picture: Any) -> bool:
 
 
 def _planes(picture: Any) -> set[tuple[int, ...]]:
-    """(H, W) of a picture; two where its axes are not known."""
+    """(H, W) of an image; two where its axes are not known."""
     if is_pillow(picture):
         return {(picture.height, picture.width)}
     shape = tuple(picture.shape)
@@ -116,17 +116,17 @@ def _channel_axes(value: Any, is_said: bool) -> set[int]:
 
 @dataclasses.dataclass(frozen=True)
 class PictureForm:
-    """How the pictures of a field become (C, H, W)."""
+    """How the images of a field become (C, H, W)."""
 
     axis: int | None = None  # of the channels in arrays; None: none was seen, each is for itself
     rgb: bool = False  # grey images of Pillow become RGB, as the others of the field are
     ids: bool = False  # the numbers of Pillow's palette images remain: a mask's class ids
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:
-        """(C, H, W) of a dtype of pictures. Pillow's as ``convert("RGB")`` gives them, but
+        """(C, H, W) of a dtype of images. Pillow's as ``convert("RGB")`` gives them, but
         16 bits and floats stay, as does what palette images of a mask hold.
 
-        That drops alpha, and nothing else: what no dtype of pictures holds is refused.
+        That drops alpha, and nothing else: what no dtype of images holds is refused.
         """
         array = self._pillow(value) if is_pillow(value) else self._array(value)
         if array.dtype.name not in _DTYPES:
@@ -136,7 +136,7 @@ class PictureForm:
     def _pillow(self, image: Any) -> np.ndarray[Any, Any]:
         mode = image.mode
         if mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
-            raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
+            raise _WIDE_PICTURE.error(f"a Pillow image of mode {mode!r}", hint=_NARROW)
         kept = mode in _KEPT_MODES or (self.ids and mode == "P")
         if not kept or (self.rgb and mode == "L"):
             image = image.convert("RGB")
@@ -161,7 +161,7 @@ class PictureForm:
 def picture_form(
     name: str, seen: Sequence[Any], shape: Sequence[int] | None, *, is_said: bool, is_mask: bool
 ) -> PictureForm:
-    """The form of a field, of which these pictures were seen, record 0's first.
+    """The form of a field, of which these images were seen, record 0's first.
 
     shape: (C, H, W) where it is given. ConfigError HR0615 where the axes are ambiguous.
     """
@@ -196,7 +196,7 @@ def check_palette(name: str, value: Any, said: str) -> None:
         raise IDS_OR_COLORS.error(
             f"{name} of record 0 is an image of Pillow of mode 'P'",
             hint=f'kinds={{"{name}": "mask"}} keeps class ids, kinds={{"{name}": "image"}} looks '
-            "colours up",
+            "colors up",
         )
 
 
@@ -246,7 +246,7 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]
         narrow = array.astype(np.uint8)
     if not np.array_equal(narrow, array):
         raise _WIDE_PICTURE.error(
-            f"a picture of {array.dtype} with values from {array.min()} to {array.max()}",
+            f"an image of {array.dtype} with values from {array.min()} to {array.max()}",
             hint=_NARROW,
         )
     return narrow

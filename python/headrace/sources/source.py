@@ -126,12 +126,12 @@ class Source:
     def with_kinds(self, kinds: Mapping[str, str]) -> Source:
         """The same records, with fields that mean something else to the steps.
 
-        kinds: of fields, by name. "mask": a picture of class ids, which are resized without mixing
+        kinds: of fields, by name. "mask": an image of class ids, which are resized without mixing
         and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
-        the record's pictures, which no step may leave behind; "tensor"; "label". Boxes of pixels
-        follow the pictures where their format is said: "boxes:xyxy", "boxes:xywh" or
+        the record's images, which no step may leave behind; "tensor"; "label". Boxes of pixels
+        follow the images where their format is said: "boxes:xyxy", "boxes:xywh" or
         "boxes:cxcywh", or of rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy"; of
-        boxes in shares of the picture ("boxes:cxcywh_normalized" and the like)
+        boxes in shares of the image ("boxes:cxcywh_normalized" and the like)
         ConvertBoundingBoxFormat makes pixels. ConfigError HR0181 where the values cannot be of the
         kind.
 
@@ -174,7 +174,7 @@ class Source:
         return self.engine.key(self._number(index))
 
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """All values of an integer field, without reading a picture."""
+        """All values of an integer field, without reading an image."""
         integers = [f.name for f in self.schema if f.dtype == "int64" and f.shape == ()]
         if name not in integers:
             raise _NO_COLUMN.error(
@@ -199,7 +199,7 @@ class Source:
     def lengths(
         self, name: str, progress: Callable[[int, int], object] | None = None
     ) -> np.ndarray[Any, Any]:
-        """How long the sounds of a field are, in frames, by their headers; of a bad record -1.
+        """How long the audio clips of a field are, in frames, by their headers; of a bad record -1.
 
         Reads every record once. Of a field of one number its values.
         """
@@ -210,7 +210,7 @@ class Source:
     def durations(
         self, name: str, progress: Callable[[int, int], object] | None = None
     ) -> np.ndarray[Any, Any]:
-        """How long the sounds of a field are, in seconds, by their headers; of a bad record 0.
+        """How long the audio clips of a field are, in seconds, by their headers; of a bad record 0.
 
         Reads every record once. Of a field of one number its values.
         """

@@ -71,7 +71,7 @@ def is_integer(value: Any) -> bool:
 
 
 def kind_of(name: str, value: Any, said: str = "") -> str:
-    """label, integer, text, file, encoded, bytes, picture or tensor: how its values cross."""
+    """label, integer, text, file, encoded, bytes, image or tensor: how its values cross."""
     picture_kinds = _core.picture_kinds()
     pictured = said in picture_kinds or (not said and name in ("image", "mask"))
     if is_integer(value):

@@ -35,7 +35,7 @@ class Writer(Protocol):
     records: int  # that are there when it begins, of an interrupted run
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        """Writes the record: values by field, pictures as they are stored."""
+        """Writes the record: values by field, images as they are stored."""
 
     def journal(self) -> dict[str, Any]:
         """Makes all records so far safe on disk, and returns what resume() needs."""
@@ -105,7 +105,7 @@ def page_table() -> str:
 
 
 def check_pictures(schema: Schema, what: str) -> None:
-    """For containers whose record is a picture, with or without a label."""
+    """For containers whose record is an image, with or without a label."""
     names = {field.name for field in schema}
     if not names <= {"image", "label"} or "image" not in names:
         raise TypeError(f"{what} (the source has {', '.join(sorted(names))})")
@@ -174,12 +174,12 @@ class AppendingWriter:
 
 
 def picture_suffix(data: bytes, kind: str = "image") -> str:
-    """Of an encoded picture, sound or video, by its first bytes; "bin" where they are none's."""
+    """Of an encoded image, audio or video, by its first bytes; "bin" where they are none's."""
     return _core.media_suffix(data[:64], kind) or "bin"
 
 
 def picture_bytes(value: Any) -> bytes:
-    """A picture as a file has it: unchanged where it is encoded, else as PNG, without loss."""
+    """An image as a file has it: unchanged where it is encoded, else as PNG, without loss."""
     if isinstance(value, bytes):
         return value
     import numpy as np
@@ -189,7 +189,7 @@ def picture_bytes(value: Any) -> bytes:
     pixels = np.asarray(value)
     if pixels.dtype != np.uint8 or pixels.shape[0] not in (1, 3, 4):
         raise _NO_PNG.error(
-            f"a picture of {pixels.dtype} and {pixels.shape[0]} channels",
+            f"an image of {pixels.dtype} and {pixels.shape[0]} channels",
             hint="hr.pack() and .npy files keep such arrays as they are",
         )
     return png_from_pixels(pixels)

@@ -43,7 +43,7 @@ class Told:
 
 
 class Unusable:
-    """Records whose picture is none: they are written as they are, and said."""
+    """Records whose image is none: they are written as they are, and said."""
 
     LISTED = 100
 

@@ -110,7 +110,7 @@ const CodecRecord kJpeg{
         "8 bits, one, three or four components",
     .oracle =
         "libjpeg-turbo with the accurate integer IDCT, fancy upsampling and block smoothing, "
-        "byte for byte; grey and CMYK conversion as Pillow",
+        "byte for byte; gray and CMYK conversion as Pillow",
     .suffixes = {".jpg", ".jpeg", ".jpe", ".jfif"},
     .sniff = is_jpeg,
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<JpegDecoder>(); },

@@ -30,7 +30,7 @@ def parse_arguments() -> argparse.Namespace:
         "DataLoader, and writes a report.",
     )
     parser.add_argument("path", nargs="?", type=Path, help="photos, one folder a class "
-                        "(default: made from a few pictures)")  # fmt: skip
+                        "(default: made from a few images)")  # fmt: skip
     parser.add_argument("--pictures", type=Path, default=Path("examples/pictures"))
     parser.add_argument("--build", type=Path, default=Path("build/demo"), help="where files go")
     parser.add_argument("--photos", type=int, default=3000, help="how many to make")

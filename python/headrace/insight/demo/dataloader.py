@@ -2,7 +2,7 @@
 """The other side: PyTorch's DataLoader with Pillow on the same photos. Run as a program of its own.
 
 The transforms are torchvision's where it is installed; otherwise they are written out here as
-torchvision has them for Pillow pictures (random resized crop, flip, to tensor, normalize).
+torchvision has them for Pillow images (random resized crop, flip, to tensor, normalize).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def processor() -> str:
 
 
 def sample_pictures(source: Any, count: int) -> list[np.ndarray]:
-    """A few augmented pictures as uint8 (3, side, side), before they are normalized."""
+    """A few augmented images as uint8 (3, side, side), before they are normalized."""
     transforms = headrace.presets.imagenet_train(SAMPLE_SIDE, dtype="uint8")
     loader = headrace.Loader(source, transforms, batch_size=count, shuffle=True).numpy()
     pictures = list(np.array(next(iter(loader))[0]))
@@ -83,7 +83,7 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
         )
     columns = min(SAMPLE_COLUMNS, len(ours["samples"]))
     page.section("What the net sees", [
-        note("Each picture once through the training recipe: random resized crop and flip."),
+        note("Each image once through the training recipe: random resized crop and flip."),
         image(png_from_pixels(picture_grid(ours["samples"], columns)), "augmented samples"),
     ])  # fmt: skip
     page.section("The same in your code", [code(

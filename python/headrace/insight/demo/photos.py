@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a few thousand photos from a few pictures: crops, scales, qualities, chroma samplings."""
+"""Makes a few thousand photos from a few images: crops, scales, qualities, chroma samplings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def make_photos(
 ) -> bool:
     """Fills `folder` with `count` JPEG photos, one folder a class; False when they were there.
 
-    The photos are a pure function of the pictures, `count` and `seed`. Sizes are like ImageNet's:
+    The photos are a pure function of the images, `count` and `seed`. Sizes are like ImageNet's:
     the shorter side 300 to 420 pixels.
     """
     originals = sorted(pictures.glob("*.jpg"))
     if not originals:
-        raise FileNotFoundError(f"no .jpg pictures in {pictures}")
+        raise FileNotFoundError(f"no .jpg images in {pictures}")
     recipe = {
         "version": VERSION,
         "count": count,

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Trainer(Protocol):
-    """Does one step of training with a batch of normalized (B, 3, 224, 224) float32 pictures."""
+    """Does one step of training with a batch of normalized (B, 3, 224, 224) float32 images."""
 
     name: str
 
@@ -59,7 +59,7 @@ class TorchTrainer:
 
 
 class NumpyTrainer:
-    """Two dense layers on pictures averaged down to 28x28; plain gradient descent."""
+    """Two dense layers on images averaged down to 28x28; plain gradient descent."""
 
     name = "a small dense net in NumPy (PyTorch is not installed)"
 

@@ -192,7 +192,7 @@ def try_remedies(found: Findings, seconds: float) -> None:
         )
     if found.ours is not None and case.memory_places < case.workers:
         limit = int(found.ours.stats()["memory_limit"]) >> 20
-        what = f"raise memory_limit, which is {limit} MiB, or decode smaller pictures"
+        what = f"raise memory_limit, which is {limit} MiB, or decode smaller images"
         found.offers.append(more_memory(case, what))
 
 

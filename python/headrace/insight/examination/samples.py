@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few records to look at: the slowest ones, and some others, with small pictures of them."""
+"""A few records to look at: the slowest ones, and some others, with small images of them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _without_transforms(dataset: Any) -> Any:
 
 
 def picture_in(record: Any) -> Pixels | None:
-    """The first thing in a record that is a picture, small; None where nothing is."""
+    """The first thing in a record that is an image, small; None where nothing is."""
     parts = record.values() if isinstance(record, Mapping) else record
     for value in parts if isinstance(record, (Mapping, tuple, list)) else [record]:
         pixels = _pixels_of(value)
@@ -91,7 +91,7 @@ def picture_in(record: Any) -> Pixels | None:
 
 
 def _pixels_of(value: Any) -> Pixels | None:
-    """uint8 (1|3, H, W) of a picture of Pillow's, or of an array with channels first or last."""
+    """uint8 (1|3, H, W) of an image of Pillow's, or of an array with channels first or last."""
     if hasattr(value, "getbands") and hasattr(value, "convert"):
         array = np.asarray(value.convert("RGB"))
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -117,7 +117,7 @@ def _pixels_of(value: Any) -> Pixels | None:
 
 
 def shrunk(pixels: Pixels, side: int = SIDE) -> Pixels:
-    """The mean of each area that becomes a pixel; a picture that is small stays."""
+    """The mean of each area that becomes a pixel; an image that is small stays."""
     _, height, width = pixels.shape
     factor = min(1.0, side / max(height, width))
     rows, columns = max(1, round(height * factor)), max(1, round(width * factor))

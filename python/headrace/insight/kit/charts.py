@@ -13,7 +13,7 @@ Say = Callable[[float], str]
 
 
 class Bar(NamedTuple):
-    """One bar: what it is, how long, and the text at its end. ``kind``: the class of its colour."""
+    """One bar: what it is, how long, and the text at its end. ``kind``: the class of its color."""
 
     label: str
     value: float

@@ -39,7 +39,7 @@ class Page:
         kind: str = "",
         footer: str = "",
     ) -> None:
-        """``facts``: a number and what it is. ``verdict`` stands above the headline in the colour
+        """``facts``: a number and what it is. ``verdict`` stands above the headline in the color
         of its ``kind``: "bound" or "fine"."""
         word = f'<p class="verdict {kind}">{clean(verdict)}</p>' if verdict else ""
         plain = "".join(f"<p>{clean(line)}</p>" for line in lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings as SVG text: a few shapes, axes, and scales. Colours are classes of the page's style.
+"""Drawings as SVG text: a few shapes, axes, and scales. Colors are classes of the page's style.
 
 What is drawn has a title and a description for those who cannot see it. All text is escaped.
 """
@@ -60,7 +60,7 @@ def _decades(low: float, high: float, most: int) -> list[float]:
 
 
 class Drawing:
-    """A picture of ``width`` pixels under construction; it becomes as high as it is said in the
+    """An image of ``width`` pixels under construction; it becomes as high as it is said in the
     end."""
 
     def __init__(self, width: float) -> None:

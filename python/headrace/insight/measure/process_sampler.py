@@ -212,7 +212,7 @@ class Thinned(Generic[_Value]):
 
 
 def at(readings: Sequence[Reading], moment: float) -> Reading:
-    """The reading at a moment, interpolated between its neighbours. REQUIRES: at least one."""
+    """The reading at a moment, interpolated between its neighbors. REQUIRES: at least one."""
     after = bisect.bisect_left(readings, moment, key=lambda reading: reading.at)
     if after == 0 or after == len(readings):
         return readings[min(after, len(readings) - 1)]

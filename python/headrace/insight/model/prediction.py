@@ -93,7 +93,7 @@ def more_memory(case: Case, what: str) -> Remedy:
 
 
 def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
-    """Pictures stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
+    """Images stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
     return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
 
 

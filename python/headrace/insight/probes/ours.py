@@ -115,7 +115,7 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
     elif (lost := seek_share(loader)) is not None:
         stages.append(Stage("decoding video frames", "decode", (1 - lost) * spent["entropy"]))
         stages.append(Stage(_SEEKING, "decode", lost * spent["entropy"]))
-        stages.append(Stage("cropping and colours", "operator", spent["transform"]))
+        stages.append(Stage("cropping and colors", "operator", spent["transform"]))
     else:
         stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
     stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]
@@ -125,7 +125,7 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
 
 
 def _hears_only(loader: Loader) -> bool:
-    """Whether its records are sounds without pictures."""
+    """Whether its records are audio clips without images."""
     kinds = {field.kind for field in loader.source.schema}
     return "audio" in kinds and not any(field.is_picture for field in loader.source.schema)
 

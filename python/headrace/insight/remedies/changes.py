@@ -75,10 +75,10 @@ def cache(loader: Loader) -> Change:
 
 
 def block_shuffle() -> Change:
-    """Blocks of neighbouring records: where random reads are slow, and long ones are not."""
+    """Blocks of neighboring records: where random reads are slow, and long ones are not."""
     return Change(
         "block shuffle",
-        'shuffle="blocks": neighbours are read together',
+        'shuffle="blocks": neighbors are read together',
         lambda make, source, folder, told: make(source, shuffle="blocks"),
     )
 
@@ -168,7 +168,7 @@ def _index(loader: Loader) -> Change | None:
 
         path = os.path.join(folder, "rows.hrindex")
         if not index(source, path, progress=told)["indexed"]:
-            raise NOT_HERE.error("no picture of this source has rows that an index could name")
+            raise NOT_HERE.error("no image of this source has rows that an index could name")
         return make(source, index=path)
 
     return Change("index", "headrace index SOURCE", apply, prepares=True, disk=0.02, apart=True)

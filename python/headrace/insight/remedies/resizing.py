@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizing once: what a record would take, had its picture been stored at about the size needed.
+"""Resizing once: what a record would take, had its image been stored at about the size needed.
 
-For a trial some pictures are encoded again, with Pillow where the machine has it, in a temporary
+For a trial some images are encoded again, with Pillow where the machine has it, in a temporary
 folder. How large they may become without a loss is the user's to say, so this is never applied.
 """
 
@@ -25,11 +25,11 @@ _ROOM = 1.15  # times the side that is delivered, for crops
 _WORTH = 0.7  # of the area; pictures that shrink by less are left alone
 _QUALITY = 90
 _READ = (0.6, 0.2)  # left of waits for the storage
-_WHAT = "store the pictures once with a shorter side of {} pixels"
+_WHAT = "store the images once with a shorter side of {} pixels"
 
 
 def change_of(loader: Loader) -> Change | None:
-    """None where pictures have no one size that is wanted, or nothing here can encode them."""
+    """None where images have no one size that is wanted, or nothing here can encode them."""
     side = side_of(loader)
     fields = [field for field in loader.source.schema if field.encoded]
     others = [field for field in loader.source.schema if not field.encoded]
@@ -43,7 +43,7 @@ def change_of(loader: Loader) -> Change | None:
         paths = [os.path.join(folder, f"{number}.jpg") for number in numbers]
         shrunk = sum(_store(source.engine.read(n)[name], side, paths[n]) for n in numbers)
         if 2 * shrunk < len(source):
-            raise NOT_HERE.error("the pictures are hardly larger than what is wanted of them")
+            raise NOT_HERE.error("the images are hardly larger than what is wanted of them")
         columns: dict[str, Any] = {field.name: source.column(field.name) for field in others}
         return make(records(**{name: paths, **columns}))
 
@@ -51,7 +51,7 @@ def change_of(loader: Loader) -> Change | None:
 
 
 def guess(loader: Loader, case: Case) -> list[Remedy]:
-    """Where no picture can be encoded here: from the area that some have, and are to have."""
+    """Where no image can be encoded here: from the area that some have, and are to have."""
     side = side_of(loader)
     areas = []
     for number in range(0, len(loader.source), max(1, len(loader.source) // 8)) if side else ():
@@ -79,7 +79,7 @@ def side_of(loader: Loader) -> int:
 
 
 def _store(stored: bytes, side: int, path: str) -> bool:
-    """Writes the picture; as it is, and False, where it is small enough already."""
+    """Writes the image; as it is, and False, where it is small enough already."""
     from PIL import Image
 
     with Image.open(io.BytesIO(stored)) as picture:

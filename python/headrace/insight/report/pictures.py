@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pictures of records inside of a page: JPEG where Pillow is there, else PNG."""
+"""Small images of records inside of a page: JPEG where Pillow is there, else PNG."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from headrace.insight.probes.sample import Pixels, Sample
 
 
 def grid(samples: Sequence[Sample]) -> str:
-    """The records with their pictures, keys and milliseconds; slow ones are marked."""
+    """The records with their images, keys and milliseconds; slow ones are marked."""
     told = "<p>What one record takes on its own, on one thread, and what it is.</p>"
     return f'{told}<ul class="records">{"".join(map(_item, samples))}</ul>'
 
 
 def _item(sample: Sample) -> str:
     kind = ' class="slow"' if sample.slow else ""
-    seen = '<span class="none">no picture</span>'
+    seen = '<span class="none">no image</span>'
     if sample.pixels is not None:
         seen = f'<img alt="" src="{picture_uri(sample.pixels)}">'
     among = "among the slowest" if sample.slow else "drawn at random"

@@ -46,7 +46,7 @@ class Files:
                 )
             self._last = value.ops
         elif type(value) is not Mark:
-            raise _other(self._attempt, "no picture of a file")
+            raise _other(self._attempt, "no image of a file")
 
     def sent(self) -> dict[str, Any]:
         return {"kind": self.kind, "ops": self.ops, "paths": self.paths}
@@ -96,7 +96,7 @@ def plain_value(value: Any, attempt: Attempt) -> tuple[Form, Any]:
     if kind is bytes:
         return ("bytes",), value
     if kind is Mark:
-        raise _other(attempt, "a picture of a file, record 0 has none")
+        raise _other(attempt, "an image of a file, record 0 has none")
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     elif isinstance(value, (list, tuple)):
@@ -179,7 +179,7 @@ _A_PICTURE = np.zeros((3, 1, 1), np.uint8)
 
 
 def _without_marks(value: Any) -> Any:
-    """The same form, with an array for each picture: what names its fields."""
+    """The same form, with an array for each image: what names its fields."""
     kind = type(value)
     if kind is Mark:
         return _A_PICTURE

@@ -63,7 +63,7 @@ def look(dataset: Any, limit: float = LIMIT) -> Looked:
     if found.reason:
         return found
     if not any("paths" in column for column in found.columns):
-        return Looked("no value of its records is a picture of a file", _NO_FILES)
+        return Looked("no value of its records is an image of a file", _NO_FILES)
     assert found.node is not None
     leaves = found.node.leaves
     homes = homes_of(dataset)
@@ -126,7 +126,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     try:
         changed = changed or shared.change()
     except Left:  # it was compared with a picture
-        attempt.reason, changed = "", "what holds its pictures"
+        attempt.reason, changed = "", "what holds its images"
     if changed:
         raise attempt.leave(f"__getitem__ changes {changed}", state=True)
     skips = handles_exceptions(dataset)
@@ -170,7 +170,7 @@ _DRAW = (
 
 
 class _Calls:
-    """Calls of the dataset, once for each answer to what it asks about the mode of a picture."""
+    """Calls of the dataset, once for each answer to what it asks about the mode of an image."""
 
     def __init__(self, copy: Any, attempt: Attempt, watch: Watch) -> None:
         self.table = Table(attempt)
@@ -208,7 +208,7 @@ class _Calls:
             answers[-1] = True
             if self.table.row(self._called(number)) != first:
                 raise attempt.leave(
-                    f"what becomes of the picture of record {number} depends on its mode", _CONVERT
+                    f"what becomes of the image of record {number} depends on its mode", _CONVERT
                 )
             del answers[attempt.asked :]
 
@@ -222,8 +222,8 @@ class _Calls:
         return record
 
     def watch(self, number: int, homes: list[str]) -> None:
-        """Calls it, watching exceptions that the code swallows. A stand-in that is not a picture
-        can make a function raise that a picture would not."""
+        """Calls it, watching exceptions that the code swallows. A stand-in that is not an image
+        can make a function raise that an image would not."""
         attempt = self._attempt
         raised: list[str] = []
 
@@ -245,4 +245,4 @@ class _Calls:
 
 
 _NO_FILES = "hr.records(NAME=array, ...) of all records would be native"
-_CONVERT = '.convert("RGB") of every picture makes it native'
+_CONVERT = '.convert("RGB") of every image makes it native'

@@ -81,10 +81,10 @@ def _place() -> str:
 
 
 _KINDS = {
-    "pil": "the picture",
-    "bgr": "the picture",
-    "array": "the picture",
-    "tensor": "the picture",
+    "pil": "the image",
+    "bgr": "the image",
+    "array": "the image",
+    "tensor": "the image",
     "file": "the file",
     "bytes": "the bytes",
     "out": "what its transform returned",
@@ -199,8 +199,8 @@ Mark.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Mode:
-    """A picture's mode, which is unknown: each question is answered both ways, in calls of their
-    own that must agree on what becomes of the picture."""
+    """An image's mode, which is unknown: each question is answered both ways, in calls of their
+    own that must agree on what becomes of the image."""
 
     __slots__ = ("_mark",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a table says of a file, done with Pillow, OpenCV or torchvision: the picture itself."""
+"""What a table says of a file, done with Pillow, OpenCV or torchvision: the image itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.migrate.look.marks import Op
 
 
 def opened(path: str, ops: Sequence[Op]) -> Any:
-    """The picture of a file up to its first transform."""
+    """The image of a file up to its first transform."""
     first = ops[0] if ops else ("",)
     if first[0] == "imread":
         value = importlib.import_module("cv2").imread(path)
@@ -38,7 +38,7 @@ def opened(path: str, ops: Sequence[Op]) -> Any:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two pictures are of one kind, and equal bit for bit."""
+    """Whether two images are of one kind, and equal bit for bit."""
     if hasattr(first, "getbands"):
         if not hasattr(second, "getbands") or (first.mode, first.size) != (
             second.mode,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a callable of the user's does with a picture of Pillow: ``GaussianBlur`` of MoCo's script,
+"""What a callable of the user's does with an image of Pillow: ``GaussianBlur`` of MoCo's script,
 ``Solarization`` of DINO's.
 
 It is called in a forked child process with a stand-in that notes what Pillow is asked to do, and
 with stand-ins for random numbers (``draws``). What comes out is proven there: with numbers
-that are drawn, and with real pictures, which must become what Pillow makes of them by the notes.
+that are drawn, and with real images, which must become what Pillow makes of them by the notes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Unknown(Exception):
 
 
 def look_at_pillow(transform: Any, probes: Sequence[Any]) -> PillowCalls:
-    """probes: real pictures of one mode."""
+    """probes: real images of one mode."""
     if not child.can_fork() or len({picture.mode for picture in probes}) != 1:
         return PillowCalls(reason="")
     ended = child.run(functools.partial(_looked, transform, probes), LIMIT)
@@ -171,7 +171,7 @@ def _is_of(value: Any, expected: Any) -> bool:
 
 
 class Traced:
-    """In the place of a picture: notes what Pillow would do."""
+    """In the place of an image: notes what Pillow would do."""
 
     def __init__(self, attempt: Attempt, mode: str, ops: tuple[Op, ...] = ()) -> None:
         self._attempt = attempt

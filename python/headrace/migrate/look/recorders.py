@@ -199,7 +199,7 @@ class Recorder(Stand):
         if not found and not inner:
             return self._without_files(*args, **named)
         if len(found) + len(inner) > 1:
-            raise self._leave("takes several pictures at once")
+            raise self._leave("takes several images at once")
         if named:
             return self._by_keyword(found, args, named)
         if self.own_joint is None:
@@ -230,7 +230,7 @@ class Recorder(Stand):
 
     def _in_dictionary(self, args: Any) -> Any:
         if len(args) > 1:
-            raise self._leave("takes several values, one of them a dictionary with a picture")
+            raise self._leave("takes several values, one of them a dictionary with an image")
         return {
             key: self._on(each, ("key", key)) if type(each) is Mark else each
             for key, each in args[0].items()
@@ -240,7 +240,7 @@ class Recorder(Stand):
         for each in (*args, *named.values()):
             if hasattr(each, "getbands") or getattr(each, "ndim", 0) > 1:
                 raise self.own_attempt.leave(
-                    f"{self.own_name} gets a picture from memory, not from a file, at record "
+                    f"{self.own_name} gets an image from memory, not from a file, at record "
                     f"{self.own_attempt.record}",
                     "hr.records(image=arrays, label=labels), or hr.open() of the file that holds "
                     "them",

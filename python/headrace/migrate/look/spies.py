@@ -2,7 +2,7 @@
 """The second proof of a traced table, with real files.
 
 ``dataset[i]`` runs with its real functions; only its transforms are watched. What each is given
-must be the file's picture, opened and converted as the table says, bit for bit; what it returns
+must be the file's image, opened and converted as the table says, bit for bit; what it returns
 must stand in the record, the very object; every other value must be the table's. Once more with
 another file's contents under each name. What tracing cannot trap, such as ``type(image) is
 Image.Image``, shows here.
@@ -43,7 +43,7 @@ class Traced(Protocol):
 def prove(
     dataset: Any, table: Traced, leaves: Leaves, homes: list[str], say: Any
 ) -> tuple[str, int]:
-    """Why the table is wrong, if it is, and how many pictures were compared. leaves: a record's
+    """Why the table is wrong, if it is, and how many images were compared. leaves: a record's
     values in the order of the columns."""
     picks = spread(len(dataset), _RECORDS)
     run = _Run(dataset, table, leaves, homes)
@@ -132,7 +132,7 @@ class _Run:
             calls.remove(call)
             value, before = call.given, call.before
         if not alike(opened(self._contents.get(path, path), column["ops"]), before):
-            raise self._other(number, "there is something else than the file's picture")
+            raise self._other(number, "there is something else than the file's image")
         self.compared += 1
 
     def _other(self, number: int, what: str) -> Left:

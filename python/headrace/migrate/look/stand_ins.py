@@ -171,10 +171,10 @@ class StandIns:
                 if value.kind in ("array", "bgr") and not (more or named):
                     return value
                 if value.kind != "pil" or more or named:
-                    raise value.leave("calls np.array() with more than a picture of")
+                    raise value.leave("calls np.array() with more than an image of")
                 return value.then("array", "array")
             if isinstance(value, (list, tuple)) and any(type(each) is Mark for each in value):
-                raise self._leave("np.array() of several pictures")
+                raise self._leave("np.array() of several images")
             return real(value, *more, **named)
 
         return array

@@ -65,18 +65,18 @@ def antialias_of(transform: Any, form: Form) -> bool:
 
 
 def arithmetic_of(transform: Any, form: Form) -> str:
-    """Whose colours the original computes."""
+    """Whose colors the original computes."""
     if form.kind == "pil":
         return "pillow"
     if type(transform).__module__.startswith("torchvision.transforms.v2"):
         return "torch"
-    raise NoOperator("torchvision's first transforms compute colours of tensors in another way")
+    raise NoOperator("torchvision's first transforms compute colors of tensors in another way")
 
 
 def with_chance(
     transform: Any, kind: Callable[[float], Any], form: Form, floats: bool = False
 ) -> Made:
-    """A step that a picture takes with probability ``p``; to compare, both always take it.
+    """A step that an image takes with probability ``p``; to compare, both always take it.
 
     floats: it has torchvision v2's arithmetic for float32, too.
     """
@@ -91,7 +91,7 @@ def with_chance(
 
 def refuse_floats(form: Form) -> None:
     if form.kind != "pil" and form.dtype != "uint8":
-        raise NoOperator("Headrace computes these colours on uint8, and here come floats")
+        raise NoOperator("Headrace computes these colors on uint8, and here come floats")
 
 
 def refuse_other_floats(transform: Any, form: Form) -> None:

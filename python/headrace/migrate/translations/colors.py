@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours, and what is computed from a pixel's neighbours."""
+"""Colors, and what is computed from a pixel's neighbors."""
 
 from __future__ import annotations
 

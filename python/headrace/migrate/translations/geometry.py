@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, crops, flips, and what sets a part of a picture."""
+"""Sizes, crops, flips, and what sets a part of an image."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def random_crop(transform: Any, form: Form) -> Made:
     left, top, right, bottom = padding
 
     def padded(value: Any) -> Any:
-        """By the transform itself, whose only window is then the whole picture."""
+        """By the transform itself, whose only window is then the whole image."""
         height, width = pixels_from_value(image_of(value)).shape[-2:]
         whole = copy.copy(transform)
         whole.size = (height + top + bottom, width + left + right)
@@ -95,8 +95,8 @@ def random_crop(transform: Any, form: Form) -> Made:
 
 
 def _centered(transform: Any) -> Callable[[Any], Any]:
-    """torchvision's CenterCrop of the same size, of a picture that is padded before: where it pads
-    by itself, its boxes can be a pixel off its picture."""
+    """torchvision's CenterCrop of the same size, of an image that is padded before: where it pads
+    by itself, its boxes can be a pixel off its image."""
     crop, pad = sibling(transform, "CenterCrop")(transform.size), sibling(transform, "Pad")
 
     def centered(value: Any) -> Any:
@@ -134,7 +134,7 @@ def flip(transform: Any, form: Form) -> Made:
 @translation("RandomErasing")
 def random_erasing(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
-        raise NoOperator("torchvision does not erase in pictures of Pillow")
+        raise NoOperator("torchvision does not erase in images of Pillow")
     value = transform.value
     noise = value is None or isinstance(value, str)
     if noise and form.dtype == "uint8":

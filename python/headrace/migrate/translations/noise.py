@@ -13,7 +13,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, trans
 @translation("GaussianNoise")
 def gaussian_noise(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
-        raise NoOperator("torchvision adds no noise to pictures of Pillow")
+        raise NoOperator("torchvision adds no noise to images of Pillow")
     if form.dtype not in ("uint8", "float32"):
         raise NoOperator("Headrace adds noise to uint8 and float32")
     ours = T.GaussianNoise(float(transform.mean), float(transform.sigma), bool(transform.clip))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of the user's that training scripts copy from each other: known by their name, and taken
-for what it says only where they do just that with pictures made for it."""
+for what it says only where they do just that with images made for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pad_if_smaller(transform: Any, form: Form) -> Made:
 def _prove(
     transform: Any, form: Form, shape: tuple[int, int], size: int, fill: Any, mask_fill: int
 ) -> None:
-    """NoOperator unless a picture and its mask become what they should, and nothing is drawn."""
+    """NoOperator unless an image and its mask become what they should, and nothing is drawn."""
     noise = np.random.default_rng(size)
     channels = len(pixels_from_value(image_of(form.probes[0])))
     given: dict[str, Any] = {

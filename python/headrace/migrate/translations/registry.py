@@ -58,7 +58,7 @@ class NoOperator(Exception):
 
 
 class SeveralValues(Exception):
-    """A transform returns several pictures of one; the message says which."""
+    """A transform returns several images of one; the message says which."""
 
 
 # Ours, ours without randomness, and the original without it.
@@ -118,13 +118,13 @@ def native(transform: Any, form: Form) -> Translated | None:
     """None: nothing is left to do for it. Raises NoOperator."""
     name = known_name(transform)
     if form.kind == "other":
-        raise NoOperator("after it the image is not a picture any more")
+        raise NoOperator("after it the image is not an image any more")
     if name == "headrace.Keyword":
         albumentations = _home(transform.transform) == "albumentations"
         raise NoOperator(_OTHER_PIXELS if albumentations else "a callable of your own")
     if form.kind in ("array", "bgr") and name not in _OF_ARRAYS[form.kind]:
         what = f"arrays of OpenCV's (H, W, {form.kind.upper()})" if form.kind == "bgr" else "arrays"
-        raise NoOperator(f"it takes {what}, and Headrace knows it of pictures and tensors")
+        raise NoOperator(f"it takes {what}, and Headrace knows it of images and tensors")
     if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
     if form.dtype == "float64":
@@ -169,7 +169,7 @@ def _check_resampling(transform: Any, form: Form) -> None:
     if _filter_of(transform).startswith("nearest") and form.dtype in ("uint8", "float32"):
         return
     if form.dtype != "uint8":
-        raise NoOperator("torch resamples numbers of floating point, Headrace those of pictures")
+        raise NoOperator("torch resamples numbers of floating point, Headrace those of images")
     if resampled_by_torch(transform) and _is_first(transform):
         raise NoOperator("torchvision's first transforms resize tensors in floats")
     if _filter_of(transform) not in ("bilinear", "bicubic"):
@@ -223,7 +223,7 @@ def is_mask(value: Any) -> bool:
 
 
 def _masks_by_pillow(resize: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``resize``, of a whole picture, with its masks resized as ours are."""
+    """``resize``, of a whole image, with its masks resized as ours are."""
 
     def call(value: Any) -> Any:
         done = resize(value)

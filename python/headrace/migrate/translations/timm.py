@@ -107,7 +107,7 @@ def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
 
 def _drawn(policy: str, form: Form, shared: dict[str, Any]) -> Made:
     if form.kind != "pil":
-        raise NoOperator("timm's operations are for pictures of Pillow")
+        raise NoOperator("timm's operations are for images of Pillow")
     return [T.TimmAugment(policy, **shared)], [], lambda value: value
 
 
@@ -191,7 +191,7 @@ def random_erasing(transform: Any, form: Form) -> Made:
     if form.dtype != "float32":
         raise NoOperator("it erases in numbers of floating point")
     if transform.rand_color:
-        raise NoOperator("mode='rand' draws one colour for a whole rectangle")
+        raise NoOperator("mode='rand' draws one color for a whole rectangle")
     if (transform.min_count, transform.max_count) != (1, 1):
         raise NoOperator("it erases several rectangles")
     ours = T.RandomErasing(

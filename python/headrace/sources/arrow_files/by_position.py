@@ -4,7 +4,7 @@
 pyarrow finds the columns of a batch by address and looks at no value. So it is given memory that
 nothing was read into yet (a body). What tells of values (offsets, valid bits) and numbers is then
 read to its place there, for the columns that are wanted; of strings and bytes only the place in the
-file is known, and the engine reads a record's when it is wanted. A mapped file that is cut off
+file is known, and the engine reads a record's when it is wanted. A mapped file that is truncated
 would end the process.
 """
 
@@ -88,7 +88,7 @@ class FilesByPosition(Buffers):
 def _stream(file: Any, begin: int) -> tuple[Any, int]:
     """The batches in the order in which they were checked, and how many a footer names, or -1.
 
-    A footer could name others. A stream without one that is cut off looks like any other.
+    A footer could name others. A stream without one that is truncated looks like any other.
     """
     pa = pyarrow()
     count = pa.ipc.open_file(file).num_record_batches if begin else -1
@@ -205,5 +205,5 @@ def _fill(descriptor: int, at: int, out: memoryview) -> None:
         with out[done:] as rest:
             count = os.preadv(descriptor, [rest], at + done)
         if count == 0:
-            raise OSError("the file was cut off while it was read")
+            raise OSError("the file was truncated while it was read")
         done += count

@@ -231,7 +231,7 @@ def add_column(
 
 
 def _check(values: Any, column: Column) -> None:
-    """Every offset, length and index is sound, so that whatever takes a value stays in its memory.
+    """Every offset, length and index is valid, so that whatever takes a value stays in its memory.
 
     pyarrow believes them: one that is damaged ends the process. Text may be any bytes, as
     elsewhere; the names of classes must be UTF-8.
@@ -414,7 +414,7 @@ def _add_vectors(columns: _core.ColumnList, column: Column, values: Any) -> None
 
 
 def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
-    """The columns of a picture: its bytes, and its path, either of which may be missing."""
+    """The columns of an image: its bytes, and its path, either of which may be missing."""
     pa = pyarrow()
     names = [values.type.field(i).name for i in range(values.type.num_fields)]
     if "bytes" not in names:
@@ -445,7 +445,7 @@ def _add_struct(
 
 
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
-    """Pictures, audio or video, if one of the first values is such a file; else bytes."""
+    """Images, audio or video, if one of the first values is such a file; else bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
         if not _core.media_error(value, "audio"):  # a video with sound can be read as either
             return "audio" if _core.media_error(value, "video") else "video"

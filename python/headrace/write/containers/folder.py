@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures, of sounds or of videos, one folder a class."""
+"""A folder of images, of audio clips or of videos, one folder a class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.write.durable import sync_all_below
 def _check(schema: Schema) -> None:
     others = [{kind} for kind in _core.media() if kind != "image"]
     if {field.name for field in schema} - {"label"} not in others:
-        check_pictures(schema, "a folder has pictures, sounds or videos, and classes")
+        check_pictures(schema, "a folder has images, audio clips or videos, and classes")
 
 
 class FolderWriter:

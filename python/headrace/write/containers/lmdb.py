@@ -21,7 +21,7 @@ _MAP_BYTES = 1 << 40  # address space, not disk
 def _check(schema: Schema) -> None:
     importlib.import_module("lmdb")
 
-    check_pictures(schema, "a Datum has a picture and a label")
+    check_pictures(schema, "a Datum has an image and a label")
 
 
 def _arguments(source: Source) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _refusal_in(folder: str) -> int | None:
 
 
 WRITER = WriterRecord(
-    holds="Caffe's `Datum`, through the package `lmdb`; a picture and a label",
+    holds="Caffe's `Datum`, through the package `lmdb`; an image and a label",
     format="lmdb",
     open=lambda path, schema, classes, state: LmdbWriter(path),
     check=_check,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXNet's RecordIO: a .rec file of pictures with labels, and its .idx beside it."""
+"""MXNet's RecordIO: a .rec file of images with labels, and its .idx beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = (1 << 29) - 1
 
 
 def _check(schema: Schema) -> None:
-    check_pictures(schema, "RecordIO has a picture and a label a record")
+    check_pictures(schema, "RecordIO has an image and a label a record")
 
 
 class RecordIOWriter(AppendingWriter):
@@ -72,7 +72,7 @@ def _parts(data: bytes) -> list[bytes]:
 
 
 WRITER = WriterRecord(
-    holds="MXNet's `.rec` and its `.idx`; a picture and a label",
+    holds="MXNet's `.rec` and its `.idx`; an image and a label",
     format="recordio",
     open=lambda path, schema, classes, state: RecordIOWriter(path, state),
     check=_check,

@@ -154,7 +154,7 @@ void JpegLibraryDecoder::decode(DecodeJob& job) {
   } catch (const std::bad_alloc&) {
     job.result =
         Error{.code = &kMemory,
-              .what = "no memory for " + std::to_string(kBlockRows) + " rows of the picture"};
+              .what = "no memory for " + std::to_string(kBlockRows) + " rows of the image"};
   }
   job.warnings = session_.warnings();
 }
@@ -168,7 +168,7 @@ Result<void> JpegLibraryDecoder::decode_window(DecodeJob& job) {
     return Error{.code = &kWindow,
                  .what = "window " + std::to_string(window.width) + " x " +
                          std::to_string(window.height) + " at (" + std::to_string(window.x) + ", " +
-                         std::to_string(window.y) + ") of a picture of " + std::to_string(width) +
+                         std::to_string(window.y) + ") of an image of " + std::to_string(width) +
                          " x " + std::to_string(height)};
   }
   const Route route = route_of(job.color, cinfo.num_components);
@@ -253,7 +253,7 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
                .where = {.offset = session_.offset()},
                .hint =
                    "fetch the file again, or leave it out (on_error=); damaged=\"repair\" "
-                   "delivers grey where rows are missing"};
+                   "delivers gray where rows are missing"};
 }
 
 // The rows below the window and everything up to the end marker, for their warnings.
@@ -289,7 +289,7 @@ Result<std::vector<CoefficientPlane>> JpegLibraryDecoder::coefficients(
     }
     return planes;
   } catch (const std::bad_alloc&) {
-    return Error{.code = &kMemory, .what = "no memory for the coefficients of the picture"};
+    return Error{.code = &kMemory, .what = "no memory for the coefficients of the image"};
   }
 }
 

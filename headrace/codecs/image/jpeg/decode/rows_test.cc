@@ -201,7 +201,7 @@ Bytes encoded(FileSpec spec) {
 std::string text_of(const FileSpec& spec) {
   std::string text = std::to_string(spec.width) + "x" + std::to_string(spec.height);
   for (const Factors& f : spec.sampling) text += " " + std::to_string(f.h) + std::to_string(f.v);
-  return text + " in colour space " + std::to_string(spec.file_space);
+  return text + " in color space " + std::to_string(spec.file_space);
 }
 
 class Rows : public testing::TestWithParam<SimdLevel> {

@@ -290,7 +290,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
     error.what = "this is a " + std::string(name) + " JPEG";
     error.hint = "convert it to 8-bit baseline or progressive JPEG, or leave it out";
   } else {
-    error.hint = "the file may be cut off or overwritten: fetch it again, or leave it out";
+    error.hint = "the file may be truncated or overwritten: fetch it again, or leave it out";
   }
   return error;
 }

@@ -78,7 +78,7 @@ Result<void> PackedJpegDecoder::decode_window(const DecodeJob& job) {
   const Window& window = job.window;
   if (!is_inside(window, frame.width, frame.height)) {
     return Error{.code = &kPackedHeader,
-                 .what = "the window lies outside the picture of " + std::to_string(frame.width) +
+                 .what = "the window lies outside the image of " + std::to_string(frame.width) +
                          " x " + std::to_string(frame.height)};
   }
   packed_.begin(picture_);
@@ -139,18 +139,18 @@ Result<std::vector<CoefficientPlane>> PackedJpegDecoder::coefficients(
   try {
     return unpack_coefficients(*picture);
   } catch (const std::bad_alloc&) {
-    return Error{.code = &kPackedMemory, .what = "no memory for the coefficients of the picture"};
+    return Error{.code = &kPackedMemory, .what = "no memory for the coefficients of the image"};
   }
 }
 
 const CodecRecord kPackedJpeg{
     .name = "packed_jpeg",
     .doc =
-        "JPEG pictures as `headrace pack` stores them: quantized coefficients as bit planes, "
+        "JPEG images as `headrace pack` stores them: quantized coefficients as bit planes, "
         "lossless, made for decoding speed",
     .oracle =
         "libjpeg-turbo, for the file that was packed, with the accurate integer IDCT and fancy "
-        "upsampling, byte for byte; grey and CMYK conversion as Pillow",
+        "upsampling, byte for byte; gray and CMYK conversion as Pillow",
     .suffixes = {},
     .sniff = is_packed_picture,
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PackedJpegDecoder>(); },

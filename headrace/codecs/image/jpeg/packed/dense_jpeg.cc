@@ -78,7 +78,7 @@ std::optional<Bytes> take_bytes(Bytes& in, std::optional<size_t> size) {
 
 Result<DenseParts> parse(Bytes bytes) {
   if (!is_dense_jpeg(bytes) || bytes.size() < kFixedBytes)
-    return damaged("its signature is cut off");
+    return damaged("its signature is truncated");
   if (bytes[4] < kFirstVersion || bytes[4] > kDenseVersion) {
     return damaged("it has version " + std::to_string(bytes[4]) + ", this program knows " +
                    std::to_string(kFirstVersion) + " to " + std::to_string(kDenseVersion));
@@ -87,13 +87,13 @@ Result<DenseParts> parse(Bytes bytes) {
   parts.flags = bytes[5];
   Bytes in = bytes.subspan(kFixedBytes);
   const std::optional<Bytes> row_index = take_bytes(in, take_number(in));
-  if (!row_index) return damaged("its row index is cut off");
+  if (!row_index) return damaged("its row index is truncated");
   parts.row_index = *row_index;
   if (parts.remade()) {
     const std::optional<size_t> stored = take_number(in);
     const std::optional<size_t> size = parts.flags & kCompressed ? take_number(in) : stored;
     const std::optional<Bytes> remainder = take_bytes(in, stored);
-    if (!size || !remainder) return damaged("the rest of the original file is cut off");
+    if (!size || !remainder) return damaged("the rest of the original file is truncated");
     parts.remainder = *remainder;
     parts.remainder_bytes = *size;
   }

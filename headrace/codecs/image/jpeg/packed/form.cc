@@ -44,10 +44,10 @@ Result<size_t> parse_frame(PackedPicture& picture) {
   const size_t tables_at = kPackedHeaderBytes + kPackedComponentBytes * frame.count;
   const size_t end = tables_at + kPackedTableBytes * tables;
   if (bytes.size() < end) return damaged("the bytes end inside the tables", bytes.size());
-  if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("no such colours", 11);
+  if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("no such colors", 11);
   frame.color = static_cast<JpegColor>(bytes[11]);
   constexpr std::array<int, 5> kComponents = {1, 3, 3, 4, 4};  // by colour
-  if (kComponents[bytes[11]] != frame.count) return damaged("colours and components differ", 11);
+  if (kComponents[bytes[11]] != frame.count) return damaged("colors and components differ", 11);
   frame.width = field<uint16_t>(bytes, 12);
   frame.height = field<uint16_t>(bytes, 14);
   for (int c = 0; c < frame.count; ++c) {
@@ -63,7 +63,7 @@ Result<size_t> parse_frame(PackedPicture& picture) {
       component.quantization[kNaturalFromZigzag[k]] = field<uint16_t>(bytes, table + 2 * k);
     }
   }
-  if (!lay_out(frame)) return damaged("no JPEG picture has such sizes and samplings", 12);
+  if (!lay_out(frame)) return damaged("no JPEG image has such sizes and samplings", 12);
   return end;
 }
 

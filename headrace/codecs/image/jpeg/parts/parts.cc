@@ -124,7 +124,7 @@ class Splitter {
 
   Reason allocate() {
     const JpegFrame& frame = segments_.frame();
-    if (int64_t{frame.width} * frame.height > DecodeLimits().max_pixels) return "picture size";
+    if (int64_t{frame.width} * frame.height > DecodeLimits().max_pixels) return "image size";
     uint64_t blocks = 0;
     for (int c = 0; c < frame.count; ++c) {
       planes_.push_back(empty_plane(frame, c));

@@ -282,8 +282,8 @@ TEST_F(JpegPartsTest, WhatIsNotTakenApartHasAReasonToCountBy) {
   expect_reason(patched(file, 0xC0, 1, {0xC3}), "lossless");
   expect_reason(patched(file, 0xC0, 1, {0xC5}), "hierarchical");
   expect_reason(patched(file, 0xC0, 4, {12}), "12 bits");
-  expect_reason(patched(file, 0xC0, 5, {0, 0}), "picture size");
-  expect_reason(patched(file, 0xC0, 5, {0x60, 0, 0x60, 0}), "picture size");  // 604 megapixels
+  expect_reason(patched(file, 0xC0, 5, {0, 0}), "image size");
+  expect_reason(patched(file, 0xC0, 5, {0x60, 0, 0x60, 0}), "image size");  // 604 megapixels
   expect_reason(patched(file, 0xC0, 5, {0x20, 0, 0x20, 0}), "truncated");
   expect_reason(patched(file, 0xC0, 14, {0x32}), "sampling factors");
   expect_reason(patched(file, 0xDB, 1, {0xF0}), "unknown marker");

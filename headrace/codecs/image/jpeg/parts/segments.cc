@@ -86,7 +86,7 @@ JpegSegments::Reason JpegSegments::frame_header(int marker, Bytes body) {
   const int count = body[5];
   if (body.size() != size_t(6 + 3 * count)) return "damaged header";
   if (count != 1 && count != 3 && count != 4) return "number of components";
-  if (frame.width > kLargestJpegSide || frame.height > kLargestJpegSide) return "picture size";
+  if (frame.width > kLargestJpegSide || frame.height > kLargestJpegSide) return "image size";
   for (int c = 0; c < count; ++c) {
     const Bytes field = body.subspan(6 + 3 * c, 3);
     JpegComponent& component = frame.component[c];
@@ -103,7 +103,7 @@ JpegSegments::Reason JpegSegments::frame_header(int marker, Bytes body) {
   }
   frame.count = count;
   if (!lay_out(frame)) {
-    return frame.width == 0 || frame.height == 0 ? "picture size" : "sampling factors";
+    return frame.width == 0 || frame.height == 0 ? "image size" : "sampling factors";
   }
   frame_ = frame;
   progressive_ = marker == kSof2;
@@ -159,7 +159,7 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
     frame_.color = color();
     const bool odd = (frame_.count == 3 && !jfif_ && adobe_ > 1) ||
                      (frame_.count == 4 && adobe_ > 0 && adobe_ != 2);
-    if (odd) return "colour transform";
+    if (odd) return "color transform";
   }
   return check_progression();
 }
