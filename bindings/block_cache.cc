@@ -51,7 +51,7 @@ void bind_block_cache(nb::module_& module) {
       "Deletes the blocks that no process needs. Returns how many bytes.");
   module.def(
       "cache_folder", [] { return str_from_bytes(CacheDirectory::of_user().path()); },
-      "The user's cache folder; empty where there is none.");
+      "The user's cache directory; empty if there is none.");
 }
 
 }  // namespace headrace::python

@@ -106,7 +106,7 @@ void bind_columns(nb::module_& module) {
           nb::arg("name"), nb::arg("paths"), nb::arg("root") = "", nb::arg("outside") = false,
           nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
                   "= False) -> None"),
-          "Files. root: where the paths stand in data, the folder that they are relative to; "
+          "Files. root: the folder that paths from data are relative to; "
           "outside: and they may lead out of it.")
       .def(
           "add_texts",

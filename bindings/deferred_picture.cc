@@ -116,7 +116,7 @@ void bind_deferred_picture(nb::module_& module) {
   using P = DeferredPicture;
   module.def(
       "deferred_bytes", [] { return deferred_bytes.load(); },
-      "Of the files of all DeferredPictures.");
+      "Total bytes of the files of all DeferredPictures.");
   nb::class_<P>(module, "DeferredPicture",
                 "An encoded image and what is to be done to it. Steps return another one.")
       .def("__init__", &make, nb::arg("data"), nb::arg("color"),

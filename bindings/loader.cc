@@ -240,7 +240,7 @@ void bind_loader(nb::module_& module) {
       .def("next", &next, nb::arg("ended"),
            nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[int, int, "
                    "list[typing.Any]] | None"),
-           "None at the end of the epoch, and when ended() says that nobody wants it any more.")
+           "None at the end of the epoch, and when ended() returns True.")
       .def(
           "take_back",
           [](LoaderHandle& self) { self.with([](Loader& loader) { loader.take_back(); }); },

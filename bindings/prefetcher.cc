@@ -255,7 +255,7 @@ void bind_prefetcher(nb::module_& module) {
         return nb::make_tuple(found.count, found.why_none);
       },
       nb::sig("def cuda_devices() -> tuple[int, str]"),
-      "How many CUDA devices can be used, and where there are none, why.");
+      "The number of usable CUDA devices; if 0, the reason.");
   module.def("simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
              nb::arg("pins") = true, nb::arg("fails_at") = 0,
              "A device that does its work as late and as much out of order as it may; for tests.");
@@ -272,7 +272,7 @@ void bind_prefetcher(nb::module_& module) {
       .def("next", &next, nb::arg("ended"),
            nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[list[Array], "
                    "typing.Any] | None"),
-           "None at the end, and when ended() says that nobody wants the batch any more.")
+           "None at the end, and when ended() returns True.")
       .def(
           "ready",
           [](const PrefetcherHandle& self) {
@@ -291,7 +291,7 @@ void bind_prefetcher(nb::module_& module) {
               "typing.Callable[[], bool]) -> tuple[list[list[typing.Any]], dict[str, int]] | "
               "None"),
       "The parts of the next batch, of prefetchers that were started together. None at the "
-      "end, and when ended() says that nobody wants it any more.");
+      "end, and when ended() returns True.");
 }
 
 }  // namespace headrace::python

@@ -138,7 +138,7 @@ void PythonStep::call(std::span<PythonCall* const> calls) {
 
 void bind_python_function(nb::module_& module) {
   nb::enum_<PythonGeometry>(module, "PythonGeometry",
-                            "What is known of what a step does to the place of things in an image.")
+                            "Whether a transform moves things in an image, if known.")
       .value("unknown", PythonGeometry::kUnknown)
       .value("moves", PythonGeometry::kMoves)
       .value("alone", PythonGeometry::kAlone);

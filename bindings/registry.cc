@@ -231,7 +231,7 @@ void bind_registry(nb::module_& module) {
   module.def("codec_library", &codec_library, nb::arg("name"),
              nb::sig("def codec_library(name: str) -> tuple[str, str]"),
              "Debian's package of the library that a codec opens when it is first used, and why it "
-             "cannot be opened here; both empty where there is none.");
+             "cannot be opened here; both empty if there is none.");
   module.def("check_arguments", &check_arguments, nb::arg("name"), nb::arg("arguments"),
              "Raises what a loader would raise for these arguments of an operator.");
 }

@@ -167,7 +167,7 @@ void bind_rows_elsewhere(nb::module_& module) {
         return self.with([&](Loader& loader) { return loader.rows_are_out(number); });
       },
       nb::arg("loader"), nb::arg("number"));
-  module.def("row_bytes", &row_bytes, nb::arg("loader"), "Of one row of each output.");
+  module.def("row_bytes", &row_bytes, nb::arg("loader"), "Bytes of one row of each output.");
 }
 
 }  // namespace headrace::python

@@ -147,7 +147,7 @@ void bind_source(nb::module_& module) {
       .def_prop_ro(
           "shape", [](const Field& self) { return nb::tuple(nb::cast(self.shape)); },
           nb::sig("def shape(self) -> tuple[int, ...]"),
-          "Of a record's value, without the batch; -1 where records differ.")
+          "Shape of a record's value, without the batch; -1 where records differ.")
       .def_prop_ro(
           "media",
           [](const Field& self) {
@@ -164,10 +164,10 @@ void bind_source(nb::module_& module) {
           "Whether its values lie in the coordinates of the record's images, or are these.")
       .def_prop_ro(
           "box_format", [](const Field& self) { return name_of(self.box_format); },
-          "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or such with \"_normalized\", in "
-          "shares of the image; \"\" where nobody has said it.")
+          "Box format: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or with \"_normalized\", in "
+          "fractions of the image; \"\" if undeclared.")
       .def_ro("sample_rate", &Field::sample_rate,
-              "Of audio, frames a second; 0: unknown, or records differ.")
+              "Sample rate of audio in Hz; 0: unknown, or records differ.")
       .def_ro("row_group", &Field::row_group,
               "Fields whose rows are about the same objects have one number; 0: none.")
       .def("__repr__", [](const Field& self) {
@@ -200,7 +200,7 @@ void bind_source(nb::module_& module) {
               out.append(str_from_bytes(text));
             return out;
           },
-          nb::sig("def cautions(self) -> list[str]"), "What whoever opens it should hear.")
+          nb::sig("def cautions(self) -> list[str]"), "Warnings to show when it is opened.")
       .def(
           "key",
           [](const SourceHandle& self, int64_t index) {
@@ -257,7 +257,7 @@ void bind_source(nb::module_& module) {
       "media_error", &media_error, nb::arg("encoded"), nb::arg("kind"),
       "Why the header of an encoded image, audio or video is invalid; empty where it is valid.");
   module.def("media_suffix", &media_suffix, nb::arg("first_bytes"), nb::arg("kind"),
-             "Of an image, audio or video that a codec of this build reads, \"png\"; else empty.");
+             "The codec of an image, audio or video, \"png\"; empty if this build has none.");
   module.def(
       "picture_kinds",
       [] {

@@ -79,7 +79,7 @@ void bind_stored_batches(nb::module_& module) {
                    [](const BatchHandle& self) { return self.held->batch->read_seconds; })
       .def("values", &values, nb::arg("field"),
            nb::sig("def values(self, field: int) -> list[typing.Any]"),
-           "Of the field with this number, as Source.read() gives them.")
+           "Values of the field with this number, as from Source.read().")
       .def("views", &views, nb::arg("field"), nb::sig("def views(self, field: int) -> list[Array]"),
            "The bytes of its values, where they lie.");
   nb::class_<StoredReader>(module, "StoredReader", "Reads records as they are stored.")

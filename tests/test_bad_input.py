@@ -295,7 +295,7 @@ def test_a_folder_named_as_a_picture(tmp_path: Path) -> None:
     (tmp_path / "class" / "x.jpg").mkdir()
     assert len(hr.open(tmp_path)) == 1
     error = refusal(hr.records(image=[tmp_path / "class" / "x.jpg"]))
-    says(error, "HR0203", "a folder stands where a file was expected", "x.jpg", "remove it")
+    says(error, "HR0203", "a folder is in place of a file", "x.jpg", "remove it")
 
 
 def test_a_pipe_named_as_a_picture_cannot_hang(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_pipe_named_as_a_picture_cannot_hang(tmp_path: Path) -> None:
     with at_most(20):
         assert len(list(hr.Loader(tmp_path, SMALL, batch_size=1))) == 1
     error = refusal(hr.records(image=[tmp_path / "class" / "pipe.jpg"]))
-    says(error, "HR0203", "a named pipe stands where a file was expected", "pipe.jpg", "remove it")
+    says(error, "HR0203", "a named pipe is in place of a file", "pipe.jpg", "remove it")
 
 
 def test_a_link_that_points_nowhere(tmp_path: Path) -> None:

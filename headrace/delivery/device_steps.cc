@@ -211,7 +211,7 @@ std::exception_ptr DeviceSteps::other_edit(int64_t position, uint64_t epoch) {
   return std::make_exception_ptr(Exception(
       {.code = &kOtherEdit,
        .what = "at position " + std::to_string(position) + " of epoch " + std::to_string(epoch) +
-               " the steps come to something else than a crop, a resize, a flip and a map",
+               " the transforms amount to more than a crop, a resize, a flip and a value mapping",
        .hint = "use a Loader without resident="}));
 }
 

@@ -65,7 +65,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     rest.dropped.clear();  // by the first part
     parts_ = {.first = {{}, {}, asked_.pipeline.dropped},
               .rest = std::move(rest),
-              .ends_at = "a step that asks what cuts have left of boxes"};
+              .ends_at = "a transform that depends on how boxes were cropped"};
   }
   PlanOptions options = asked_.plan->options();
   options.fields.clear();
@@ -106,7 +106,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
           (rest_->steps().empty() ? rest_->batch_steps().front().label
                                   : rest_->steps().front().label) +
               " is done again for each epoch",
-          "leave view out, or do that step to the batch");
+          "omit view, or apply that transform to the batch");
   }
 }
 
@@ -127,7 +127,7 @@ void Residence::decide(size_t limit, const std::string& why_not) {
   if (!why.empty()) {
     if (is_auto) return turn_off("streamed: " + why);
     raise(kNoFit, why,
-          why_not.empty() ? "a higher memory_limit, a Resize before the first random step, or "
+          why_not.empty() ? "a higher memory_limit, a Resize before the first random transform, or "
                             "resident=\"auto\""
                           : "leave resident= out, or resident=\"auto\"");
   }
@@ -257,7 +257,7 @@ void Residence::prepare(const SourcePtr& source,
     }
     if (!source_ && asked_.use == ResidentUse::kOn) {
       raise(kNoFit, why,
-            "a higher memory_limit, a Resize before the first random step, or "
+            "a higher memory_limit, a Resize before the first random transform, or "
             "resident=\"auto\"");
     }
     if (!source_) return turn_off("streamed: " + why);
@@ -292,7 +292,7 @@ std::optional<Batch> Residence::cut(uint64_t seed, uint64_t epoch, int64_t batch
   std::optional<Batch> out = host_set_->take(seed, epoch, batch);
   if (out) return out;
   add_text(" (by the engine since batch " + std::to_string(batch) + " of epoch " +
-           std::to_string(epoch) + ", which has a record with other steps)");
+           std::to_string(epoch) + ", which has a record with other transforms)");
   std::shared_ptr<HostSet> done;  // goes without the lock
   MutexLock lock(mutex_);
   done.swap(host_set_);

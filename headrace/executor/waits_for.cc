@@ -52,12 +52,12 @@ std::string text_of(std::vector<Doing> all, const RowTask& task) {
     if (doing.kind == Kind::kMakes) text += records + " to be decoded and transformed";
     if (doing.kind == Kind::kInPython) {
       const std::string& step = task.plan->steps()[size_t(doing.step)].label;
-      text += "a Python step, " + step + ", to return " + records;
+      text += "a Python transform, " + step + ", to return " + records;
     }
     if (doing.since > 0) text += ", for " + std::to_string(int(now() - doing.since)) + " s";
   }
   if (!text.empty()) return text;
-  return task.plan->has_python_steps() ? "a Python step" : "reads or decoding";
+  return task.plan->has_python_steps() ? "a Python transform" : "reads or decoding";
 }
 
 }  // namespace headrace

@@ -119,7 +119,7 @@ Result<void> check_rate(const FieldState& state, const FieldValue& value) {
                .what = "\"" + state.name + "\" has " + std::to_string(value.sample_rate) +
                        " Hz, and the first record " + std::to_string(state.sample_rate),
                .hint = "Resample(new_freq=" + std::to_string(state.sample_rate) +
-                       ") as the first step, or sort the files"};
+                       ") as the first transform, or sort the files"};
 }
 
 }  // namespace headrace

@@ -190,7 +190,7 @@ std::string boxes_want(const FieldState& field) {
            std::string(name_of(of_pixels(format))) + "\") before it makes them so";
   }
   if (format != BoxFormat::kUnsaid) return {};
-  return "boxes of pixels follow it where their format is said: kinds={\"" + field.name +
+  return "boxes in pixels follow it if their format is declared: kinds={\"" + field.name +
          "\": \"boxes:xyxy\"} of the source, or xywh, cxcywh";
 }
 

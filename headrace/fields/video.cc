@@ -72,7 +72,7 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
 const KindRecord kVideo{
     .name = "video",
     .doc =
-        "A file of videos. A step takes clips of it (RandomVideoClips), (T, C, H, W), and "
+        "A video file. A transform selects clips of it (RandomVideoClips), (T, C, H, W), and "
         "from then on they are images: geometry, colors and dtypes are for them, the same for all "
         "frames of a record.",
     .kind = FieldKind::kVideo,

@@ -80,7 +80,7 @@ TEST(DecodeChoice, WhereNothingStandsInTheWayOfTheCpu) {
   EXPECT_FALSE(choose_decode(asked).there);
 }
 
-// What stands in the way is an error for "device" and a reason for "auto".
+// What prevents it is an error for "device" and a reason for "auto".
 TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
   const Gpu gpu;
   const auto expect = [&](auto&& change, const FinishChoice& finish, const std::string& why) {
@@ -108,8 +108,8 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
          "the source has no encoded images");
   expect([](DecodeQuestion& asked) { asked.strict = true; }, kFinished,
          "strict=True looks at all of a file");
-  expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine stands in the way"},
-         "images are finished on the host: RandomAffine stands in the way");
+  expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine prevents it"},
+         "images are finished on the host: RandomAffine prevents it");
   expect([](DecodeQuestion&) {},
          {.there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
          "only clips or masks are finished there, which threads decode");

@@ -21,9 +21,9 @@ struct PlaceRecord {
 constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
     {"device", ""},
     {"a field that the host finishes", "are of a field that the host finishes"},
-    {"another end of the steps", "end in more than a device finishes"},
-    {"pixels made before", "are decoded early, for a step that works on pixels"},
-    {"colors before the end", "have colors that a step computes before the end"},
+    {"different final transforms", "end in more than a device finishes"},
+    {"pixels made before", "are decoded early, for a transform that works on pixels"},
+    {"colors before the end", "have colors computed by a transform before the end"},
     {"a border that is resized", "have a border that is resized with them"},
     {"another format", "are not baseline JPEGs"},
     {"no row index", "have no row index"},

@@ -54,7 +54,7 @@ std::string step_on_floats(const Plan& plan, int field) {
   return {};
 }
 
-// What stands in the way of finishing it there; empty where nothing does.
+// What prevents it of finishing it there; empty where nothing does.
 std::string in_the_way(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";
@@ -104,7 +104,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
       continue;
     }
     if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
-      why_not = step + " stands in the way";
+      why_not = step + " prevents it";
       if (asked) raise(kNothingToFinish, why_not + " of ToDevice()", "the list without it");
       continue;
     }
@@ -116,7 +116,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
                 " a record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {
-    raise(kNothingToFinish, why_not, "finish=\"auto\", or the step elsewhere");
+    raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");
   }
   if (out.text.empty()) return {{}, "host: " + why_not};
   out.there = std::move(there);

@@ -91,7 +91,7 @@ class Loader::Impl {
                                               &Output::origin) != plan_->outputs().end();
     if (options().uneven == Uneven::kPad && !says_valid) {
       raise(kBadLoaderOption,
-            "uneven=\"pad\" repeats records, and without the field valid nobody knows which",
+            "uneven=\"pad\" repeats records, and only the field valid tells which",
             "fields=[..., \"valid\"]");
     }
   }

@@ -197,14 +197,14 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
     return refusal([&] { Loader(numbers(150), steps(std::move(transforms)), given); });
   };
   EXPECT_EQ(refused({mix(kGroup)}, options(18)),
-            "HR0723 a batch of 18 records is not a multiple of the 4 that a step mixes");
+            "HR0723 a batch of 18 records is not a multiple of the 4 that a transform mixes");
   for (int64_t group : {int64_t{0}, int64_t{-4}, int64_t{1} << 62}) {
     EXPECT_EQ(refused({mix(group)}, options(16)).substr(0, 26), "HR0130 MixOpposites(group=");
   }
   LoaderOptions rank = options(6);
   rank.world_size = 2;
   EXPECT_EQ(refused({mix(kGroup)}, rank),
-            "HR0723 a batch of 6 records a rank is not a multiple of the 4 that a step mixes");
+            "HR0723 a batch of 6 records a rank is not a multiple of the 4 that a transform mixes");
   LoaderOptions few = options(12);
   few.world_size = 4;  // 6 records are left: two groups for four ranks
   EXPECT_EQ(refused({mix(kGroup)}, few).substr(0, 51),
@@ -243,7 +243,7 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   const Spec in_any_order{
       "RandomOrder", {{"transforms", std::vector<Branch>{{"", {mix(2)}}, {"", {mix(4)}}}}}, {}, {}};
   EXPECT_EQ(refused({in_any_order}, options(16)),
-            "HR0130 MixOpposites(group=2) cannot stand in a list that has another order for each "
+            "HR0130 MixOpposites(group=2) cannot be in a list that is shuffled for each "
             "record");
 }
 

@@ -210,12 +210,12 @@ TEST(Partners, AreRefusedWhereTheyCannotBeHad) {
   EXPECT_EQ(refused({add_partners(1), add_partners(2)}).substr(0, 66),
             "HR0131 AddPartners(count=2) would be the second step that takes ot");
   EXPECT_EQ(refused({unchanged(), add_partners(2)}),
-            "HR0131 AddPartners(count=2) stands after unchanged(value), a step in Python");
+            "HR0131 AddPartners(count=2) stands after unchanged(value), a Python transform");
   const Spec sometimes{"RandomApply",
                        {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", {add_partners(1)}}}}},
                        {},
                        {}};
-  EXPECT_EQ(refused({sometimes}), "HR0131 AddPartners(count=1) cannot stand inside a RandomApply");
+  EXPECT_EQ(refused({sometimes}), "HR0131 AddPartners(count=1) cannot be inside a RandomApply");
 }
 
 TEST(Partners, RunWhereRecordsStayInMemoryToo) {

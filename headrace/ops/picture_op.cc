@@ -60,7 +60,7 @@ void PictureOp::plan(FieldState& field) const {
     const KindRecord& kind = record_of(field.kind);
     raise(kNoPicture,
           "\"" + field.name + "\" is a " + std::string(kind.name) +
-              " field, and the step works on images and masks",
+              " field, and the transform works on images and masks",
           moves() && kind.wants ? kind.wants(field) : "");
   }
   plan_picture(field);
@@ -106,15 +106,16 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
                 std::string_view name) {
   const std::string subject = "[" + std::string(owner) + "] " + std::string(name) + " ";
   if (fill.size() != 1 && static_cast<int64_t>(fill.size()) != picture.shape[0]) {
-    raise(kBadFill,
-          subject + "must have one value, or one for each of the " +
-              std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
-              std::to_string(fill.size()) + ")",
-          picture.kind != FieldKind::kMask ? ""
-          : name == "mask_fill"
-              ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
-              : "a mask has one channel: give the step twice, with fields=\"image\" and fields=\"" +
-                    picture.name + "\"");
+    raise(
+        kBadFill,
+        subject + "must have one value, or one for each of the " +
+            std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
+            std::to_string(fill.size()) + ")",
+        picture.kind != FieldKind::kMask ? ""
+        : name == "mask_fill"
+            ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
+            : "a mask has one channel: list the transform twice, with fields=\"image\" and fields=\"" +
+                  picture.name + "\"");
   }
   for (double value : fill) {
     const double most = picture.dtype == DType::kUInt8 ? 255 : 65535;
@@ -143,14 +144,15 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
 }
 
 Param padding_mode_param() {
-  return {.name = "padding_mode",
-          .type = ParamType::kString,
-          .doc =
-              "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
-              "\"reflect\" mirrors the image at it, and \"symmetric\" behind it. With these "
-              "pixels are computed before the step, and boxes and keypoints are refused.",
-          .fallback = std::string("constant"),
-          .choices = {"constant", "edge", "reflect", "symmetric"}};
+  return {
+      .name = "padding_mode",
+      .type = ParamType::kString,
+      .doc =
+          "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
+          "\"reflect\" mirrors the image at the edge pixel, \"symmetric\" after it. With these "
+          "pixels are computed before the transform, and boxes and keypoints are not supported.",
+      .fallback = std::string("constant"),
+      .choices = {"constant", "edge", "reflect", "symmetric"}};
 }
 
 Padding padding_from(std::string_view padding_mode) {

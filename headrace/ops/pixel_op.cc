@@ -22,7 +22,7 @@ void PixelOp::plan(FieldState& field) const {
   }
   if (field.kind != FieldKind::kImage) {
     raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                            " field, and the step works on images");
+                            " field, and the transform works on images");
   }
   plan_image(field);
 }

@@ -62,7 +62,7 @@ TEST(PixelOp, LeavesMasksAloneAndRefusesThemByName) {
             "HR0510 [Darken] \"mask\" is a mask: its values are class ids | l");
   FieldState label{"label", FieldKind::kLabel, DType::kInt64, {}, {}};
   EXPECT_EQ(refusal([&] { op.plan(label); }),
-            "HR0510 [Darken] \"label\" is a label field, and the step works on images");
+            "HR0510 [Darken] \"label\" is a label field, and the transform works on images");
 }
 
 TEST(PixelOp, RefusesChannelsAndDTypesThatItHasNoArithmeticFor) {

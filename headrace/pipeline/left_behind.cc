@@ -47,7 +47,7 @@ bool gives_picture(const Step& step, const std::vector<bool>& live) {
 // How the field could come along, if it can.
 std::string way_along(const Step& step, const FieldState& field) {
   if (step.kind == Step::Kind::kPython) {
-    return "a step that takes both can move both (fields=, or arguments of these names); ";
+    return "a transform that takes both can move both (fields=, or arguments of these names); ";
   }
   if (follows(field)) return "one list for the whole record moves them together; ";
   const KindRecord& kind = record_of(field.kind);
@@ -89,7 +89,7 @@ std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
     const int left = step.left_behind.front();
     Error error = draft.left_behind_error(step, left);
     if (std::ranges::count(draft.alone, left)) {
-      error.note = "an image has moved without it before, by fields= of that step";
+      error.note = "an image was moved without it before, by fields= of that transform";
     }
     return error;
   }
@@ -118,7 +118,7 @@ Error PlanParts::left_behind_error(const Step& step, int left) const {
           .note = {},
           .hint = way_along(step, field) + "leave " + name +
                   " out: fields= of the loader without it; or say fields=" + said +
-                  " of the step, and it moves alone"};
+                  " of the transform moves it alone"};
 }
 
 }  // namespace headrace

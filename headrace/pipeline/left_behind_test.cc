@@ -82,9 +82,9 @@ TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
   EXPECT_EQ(
       refusal(kDetection, {flip()}, lists()),
       "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) "
-      "where it was | boxes of pixels follow it where their format is said: kinds={\"boxes\": "
+      "where it was | boxes in pixels follow it if their format is declared: kinds={\"boxes\": "
       "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader without it; or say "
-      "fields=\"image\" of the step, and it moves alone");
+      "fields=\"image\" of the transform moves it alone");
 }
 
 TEST(BoxesStayWhereTheyWere, WhenOnlyColoursChange) {

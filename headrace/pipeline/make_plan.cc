@@ -56,7 +56,7 @@ void PlanMaker::append(const std::vector<Spec>& transforms) {
 }
 
 void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branches) {
-  if (draft_.scope().conditional) raise(kBadFork, "[Fork] cannot stand inside a RandomApply");
+  if (draft_.scope().conditional) raise(kBadFork, "[Fork] cannot be inside a RandomApply");
   if (!draft_.scope().narrowed.empty())
     raise(kBadFork, "[Fork] takes no fields=: it names its field");
   const int from = draft_.field_named(field);
@@ -134,13 +134,13 @@ void PlanMaker::check_size(const std::string& name) {
   ++added_;
   if (draft_.steps.size() < kMostSteps && added_ <= kMostAdded && depth_ <= kDeepest) return;
   raise(kTooManySteps,
-        depth_ > kDeepest ? "[" + name + "] stands in more than " + std::to_string(kDeepest) +
+        depth_ > kDeepest ? "[" + name + "] is nested in more than " + std::to_string(kDeepest) +
                                 " lists, one within the other"
         : added_ > kMostAdded
             ? "up to [" + name + "] lists within lists took " + std::to_string(kMostAdded) +
                   " transforms to plan"
             : "at [" + name + "] there are " + std::to_string(kMostSteps) + " steps",
-        "let fewer of the lists that records choose from stand in one another, or a smaller n of "
+        "nest fewer random choices, or use a smaller n of "
         "SomeOf(replace=True)");
 }
 

@@ -53,7 +53,7 @@ TEST(Fields, UnknownOnesSayWhichWasMeant) {
 
 TEST(Fields, OfAWrongKindAreRefused) {
   EXPECT_EQ(refusal(kFolder, {spec("RandomHorizontalFlip", {}, {"label"})}),
-            "HR0511 \"label\" is a label field, and the step works on images and masks");
+            "HR0511 \"label\" is a label field, and the transform works on images and masks");
   EXPECT_EQ(refusal({label()}, {flip()}),
             "HR0113 [RandomHorizontalFlip] acts on none of the fields here: label (label)");
 }
@@ -156,7 +156,7 @@ TEST(Fork, ItsBranchSeesItsOwnFieldAlone) {
 
 TEST(Fork, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal(kFolder, {maybe(0.5, {fork("image", {{"view", {}}})})}),
-            "HR0116 [Fork] cannot stand inside a RandomApply");
+            "HR0116 [Fork] cannot be inside a RandomApply");
   EXPECT_EQ(refusal(kFolder, {fork("image", {{"label", {}}})}),
             "HR0116 [Fork] there is a field \"label\" already | give the branch another name");
   EXPECT_EQ(refusal(kFolder, {fork("image", {{"a", {}}, {"a", {}}})}),

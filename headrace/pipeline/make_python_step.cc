@@ -38,7 +38,7 @@ int argument_named(const PlanDraft& draft, const std::string& input,
   if (near.empty() && !names.empty()) near = names.front();
   raise(kBadStep,
         "[" + function.name() + "] its arguments are fields by their names, and \"" + input +
-            "\" is none of " + draft.names_of(seen),
+            "\" is not one of " + draft.names_of(seen),
         "T.Python(function, fields=\"" + std::string(near) +
             "\") says what the arguments are; or rename the argument to " + std::string(near));
 }

@@ -49,17 +49,17 @@ void leave_out_misfits(const PlanDraft& draft, const Spec& spec, Step& step) {
 
 void check_partner_step(const PlanDraft& draft, const Step& step) {
   if (draft.scopes.back().conditional) {
-    raise(kPartnerStep, step.label + " cannot stand inside a RandomApply");
+    raise(kPartnerStep, step.label + " cannot be inside a RandomApply");
   }
   for (const Step& before : draft.steps) {
     if (before.kind == Step::Kind::kPython) {
-      raise(kPartnerStep, step.label + " stands after " + before.label + ", a step in Python",
-            "put it before that step");
+      raise(kPartnerStep, step.label + " comes after " + before.label + ", a Python transform",
+            "put it before that transform");
     }
     if (before.op && before.op->partners() > 0) {
-      raise(
-          kPartnerStep,
-          step.label + " would be the second step that takes other records, after " + before.label);
+      raise(kPartnerStep, step.label +
+                              " would be the second transform that mixes in other records, after " +
+                              before.label);
     }
   }
 }
@@ -133,7 +133,7 @@ std::vector<int> fields_of(const PlanDraft& draft, const Spec& spec,
         seen, [&](int field) { return draft.states[field].kind == FieldKind::kText; });
     raise(kNothingToDo,
           "[" + spec.name + "] acts on none of the fields here: " + draft.names_of(seen),
-          videos ? "a step before it takes frames of the video: RandomVideoClips(num_frames=16)"
+          videos ? "select frames with a transform before it: RandomVideoClips(num_frames=16)"
           : pictures || text == seen.end()
               ? ""
               : "where \"" + draft.states[*text].name +

@@ -120,7 +120,7 @@ Result<void> Plan::check_rows(const Step& step, const Record& record) const {
 
 Error Plan::in_step(int at, Error error) const {
   if (error.note.empty()) {
-    error.note = "in step " + std::to_string(parts_.options.steps_before + at + 1) + ", " +
+    error.note = "in transform " + std::to_string(parts_.options.steps_before + at + 1) + ", " +
                  parts_.steps[at].label;
   }
   return error;
@@ -212,7 +212,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         OpContext context{record,   step.fields,     Draws(seed, epoch, position, step.key),
                           renderer, record.partners, step.rows};
         if (std::ssize(record.partners) < step.op->partners()) {
-          raise(kNoPartners, step.label + " takes other records of an epoch beside its own");
+          raise(kNoPartners, step.label + " mixes in other records of the epoch");
         }
         if (Result<void> rows = check_rows(step, record); !rows) return std::move(rows.error());
         const FieldsBefore before(context);

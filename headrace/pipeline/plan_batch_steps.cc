@@ -47,7 +47,7 @@ void add_batch_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
   step.label = label_of(spec, record);
   if (draft.scope().in_any_order) {
     raise(kBatchedField, step.label +
-                             " cannot stand in a list that has another order for each "
+                             " cannot be in a list that is shuffled for each "
                              "record");
   }
   step.key = draft.next_key(spec.name);
@@ -67,9 +67,9 @@ void check_not_batched(const PlanDraft& draft, const std::vector<int>& fields,
     for (int field : fields) {
       if (!std::ranges::count(step.fields, field)) continue;
       raise(kBatchedField,
-            label + " stands after " + step.label + ", which is done to \"" +
+            label + " comes after " + step.label + ", which is done to \"" +
                 draft.states[field].name + "\" when the batch is filled",
-            "put it before that step");
+            "put it before that transform");
     }
   }
 }
@@ -87,7 +87,7 @@ void refuse_mixture(const PlanDraft& draft, const PlanDraft::Written& before,
   }
   raise(kBatchedField,
         label + " has " + draft.batch_steps.back().label +
-            ", which groups of records take, beside steps that records take",
+            ", a batch transform, next to per-record transforms",
         "a list of its own for each");
 }
 
@@ -123,7 +123,7 @@ void finish_batch_steps(PlanDraft& draft) {
               step.label + " mixes rows of one shape, and \"" + output.name +
                   "\" is delivered as a list",
               is_picture(output.state.kind) ? "add Resize((height, width)) or CenterCrop(size)"
-                                            : "fields= of the step leaves it out");
+                                            : "leave it out with the transform's fields=");
       }
       step.outputs.push_back(static_cast<int>(i));
     }

@@ -97,7 +97,7 @@ void add_clip(PlanDraft& draft, int video, Step step) {
       if (draft.states[other].name != name) continue;
       raise(kBadClip,
             "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
-            "leave it out (\"" + name + "\": None), or what the step adds");
+            "leave it out (\"" + name + "\": None), or what the transform adds");
     }
   };
   if (form.times) {
@@ -156,7 +156,7 @@ void add_clip_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
                  const Arguments& arguments) {
   const std::string label = label_of(spec, record);
   if (draft.scope().conditional) {
-    raise(kBadClip, "[" + spec.name + "] cannot stand inside a RandomApply");
+    raise(kBadClip, "[" + spec.name + "] cannot be inside a RandomApply");
   }
   const std::unique_ptr<Op> op = record.make(arguments);
   const std::vector<int> videos =
@@ -185,7 +185,7 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
     }
     if (state.kind != FieldKind::kVideo) continue;
     raise(kBadClip, "[" + label + "] does not take \"" + draft.states[field].name + "\", a video",
-          "a step before it takes frames: RandomVideoClips(num_frames=16)");
+          "select frames with a transform before it: RandomVideoClips(num_frames=16)");
   }
 }
 
@@ -198,7 +198,8 @@ void add_clip_output(const PlanDraft& draft, Output& output) {
     return;
   }
   if (state.kind == FieldKind::kVideo) {
-    raise(kUncut, "\"" + state.name + "\" would be delivered, and no step takes frames of it",
+    raise(kUncut,
+          "\"" + state.name + "\" would be delivered, but no transform selects frames of it",
           "RandomVideoClips(num_frames=16), or kinds={\"" + state.name + "\": \"bytes\"}");
   }
   if (state.clip_frame < 0) return;

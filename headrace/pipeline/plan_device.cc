@@ -40,7 +40,7 @@ std::string steps_of_devices() {
 }
 
 [[noreturn]] void refuse(const std::string& label, const std::string& why) {
-  raise(kNotOnDevice, label + " stands behind ToDevice(), and " + why,
+  raise(kNotOnDevice, label + " comes after ToDevice(), and " + why,
         "put it before ToDevice(). Devices do " + steps_of_devices());
 }
 
@@ -64,7 +64,7 @@ bool erases(const PlanDraft& draft, int field) {
 void put_on_device(PlanDraft& draft, const std::string& name) {
   const std::string label = "[" + name + "] ";
   if (draft.scope().conditional || draft.scope().in_any_order) {
-    raise(kNoPlace, label + "stands in a list that not every record takes as it is",
+    raise(kNoPlace, label + "is in a list that not every record uses",
           "put it into the list around that one");
   }
   const std::vector<int>& seen =

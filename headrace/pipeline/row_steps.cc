@@ -38,7 +38,7 @@ int deciding_field(const PlanDraft& draft, const Step& step) {
   std::vector<int> found;
   std::ranges::copy_if(step.fields, std::back_inserter(found), decides);
   if (found.size() == 1 && draft.states[found[0]].shape.size() >= 2) return found[0];
-  std::string hint = "fields= of the step names one of them, and what has its rows";
+  std::string hint = "select one with the transform's fields=, with the fields of its rows";
   for (const int field : draft.scopes.back().visible) {
     const KindRecord& kind = record_of(draft.states[field].kind);
     if (found.empty() && decides(field) && kind.wants) hint = kind.wants(draft.states[field]);
@@ -109,7 +109,7 @@ void add_canvas(PlanDraft& draft, Step& step) {
   if (alone || step.looked_at.empty()) {
     raise(kNoCanvas,
           step.label + " needs the image that " + draft.names_of({wanting}) + " lies on, and " +
-              (alone ? "it has moved without that field before" : "there is none here"),
+              (alone ? "it has moved without that field before" : "none exists here"),
           "one list for the whole record moves them together");
   }
 }
@@ -147,7 +147,7 @@ std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
                                 : ", which may be about the same objects"),
                  .hint = (known ? "" : "source.with_row_group(" + all + ", " + name + "), or ") +
                          std::string("fields=(") + all + ", " + name +
-                         ") of the step, drops them together" +
+                         ") of the transform drops them together" +
                          (known ? "" : "; fields=(" + all + ",) says that they are unrelated") +
                          "; or leave " + name + " out: fields= of the loader without it"};
   }

@@ -63,7 +63,7 @@ void split(const std::vector<Spec>& list, std::vector<Spec>& first, std::vector<
   first.assign(steps.begin(), end);
   rest.assign(end, steps.end());
   if (end == steps.end() || !ends_at.empty()) return;
-  ends_at = end->function ? "a Python step" : end->name;
+  ends_at = end->function ? "a Python transform" : end->name;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
                          (world_size > 1 ? " records a rank" : " records") +
                          " is not a multiple of the " + std::to_string(group) +
-                         " that a step mixes");
+                         " that a transform mixes");
   }
   const int64_t left = positions % global_batch;
   if (last == LastBatch::kKeep && left > 0 && groups_in(left) < world_size) {
@@ -79,7 +79,7 @@ BatchLayout::BatchLayout(std::span<const int64_t> sizes, int rank, int world_siz
   positions_ = std::ssize(sizes) * global_batch_;
   if (group > 1) {
     raise(kCutGroup,
-          "batches have as many records as the sampler says, and a step mixes groups of " +
+          "batches have as many records as the sampler sets, and a transform mixes groups of " +
               std::to_string(group));
   }
   const int64_t least = *std::ranges::min_element(sizes);

@@ -174,16 +174,17 @@ const SamplerRecord kBudget{
                      "field of one number, or of an audio field, whose headers are read once "
                      "then.",
               .required = true},
-    .params = {{.name = "total",
-                .type = ParamType::kFloat,
-                .doc = "Of all ranks together, in the unit of the lengths; of an audio field in "
-                       "seconds.",
-                .required = true},
-               {.name = "num_buckets",
-                .type = ParamType::kInt,
-                .doc = "Buckets that records are sorted into, at most.",
-                .fallback = int64_t{30},
-                .minimum = 1}},
+    .params =
+        {{.name = "total",
+          .type = ParamType::kFloat,
+          .doc = "Budget of all ranks together, in the unit of the lengths; of an audio field in "
+                 "seconds.",
+          .required = true},
+         {.name = "num_buckets",
+          .type = ParamType::kInt,
+          .doc = "Buckets that records are sorted into, at most.",
+          .fallback = int64_t{30},
+          .minimum = 1}},
     .check = check_total,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       const int64_t total = budget_of(data, arguments);

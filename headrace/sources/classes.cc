@@ -39,7 +39,7 @@ ClassList ClassList::given(std::vector<std::string> names) {
     if (list.numbers_.size() == list.names_.size()) break;
     if (std::count(list.names_.begin(), list.names_.begin() + i, list.names_[i]) > 0) {
       raise(kWrongClasses, "classes= has '" + list.names_[i] + "' twice",
-            "each name stands for one number");
+            "each name must have one number");
     }
   }
   return list;

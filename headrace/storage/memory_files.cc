@@ -265,7 +265,7 @@ const Storage& memory_files() {
 
 const StorageRecord kMemoryFiles{
     .name = "memory",
-    .doc = "Files in memory that answer as late as they are told to: for tests and benchmarks.",
+    .doc = "In-memory files with a configurable latency, for tests and benchmarks.",
     .example = "memory://photos/train",
     .storage = memory_files};
 const Register<StorageRecord> registered_memory_files(kMemoryFiles);

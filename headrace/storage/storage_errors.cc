@@ -22,7 +22,7 @@ const ErrorCode kNotAllowed{
 
 const ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
                             "A record must be a regular file. A folder, pipe, socket or device "
-                            "stands at this path; reading it could wait for ever. Remove it "
+                            "is at this path; reading it could block forever. Remove it "
                             "from the list of files.",
                             /*of_record=*/true};
 
@@ -121,7 +121,7 @@ Error storage_error(int error_number, std::string_view doing, const std::string&
 
 Error not_regular_error(const std::string& path, std::string_view what) {
   return {.code = &kNotRegular,
-          .what = std::string(what) + " stands where a file was expected",
+          .what = std::string(what) + " is in place of a file",
           .where = {.file = path},
           .hint = "remove it from the list of files"};
 }

@@ -66,7 +66,7 @@ Result<Rewritten> opus_in_ogg(const MkvSound& sound, const ByteRanges& file) {
     if (!packet) return packet.error();
     const int64_t duration = opus_duration(*packet);
     if (duration == 0) {
-      return corrupt_sound("Opus", "packet " + std::to_string(i) + " of it is none");
+      return corrupt_sound("Opus", "packet " + std::to_string(i) + " of it is invalid");
     }
     position += duration;
     const bool last = i + 1 == sound.packets.size();

@@ -221,7 +221,7 @@ Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
     }
     switch (element.id) {
       case mkv::kSegment:
-        if (in_segment) return unread_mkv("is several files, one behind the other");
+        if (in_segment) return unread_mkv("is several concatenated files");
         in_segment = true;
         end = element.body + element.size;
         elements.enter(element);

@@ -116,7 +116,7 @@ class Mp3Decoder final : public AudioDecoder {
     if (promised - header.frames > kMp3Frame) {
       return truncated_sound(kMp3Name, header.frames, promised);
     }
-    if (header.frames < 0) return corrupt_sound(kMp3Name, "its length cannot be told");
+    if (header.frames < 0) return corrupt_sound(kMp3Name, "its length is unknown");
     if (Result<void> good = *told ? check_end(file, scanned) : Result<void>(); !good) {
       return std::move(good.error());
     }

@@ -69,7 +69,7 @@ class OpusFile {
       return;
     }
     if (opus.links(file) != 1) {
-      result = unread_sound(kOpusName, "holds several streams, one behind the other",
+      result = unread_sound(kOpusName, "holds several chained streams",
                             "decode it once and write one stream (ffmpeg, sox)");
       return;
     }
@@ -157,7 +157,7 @@ const AudioCodecRecord kOpus{
     .doc = "Opus in Ogg, one stream, by libopusfile; always 48 kHz.",
     .oracle =
         "libopusfile's whole output, within 1e-5 of full scale; within 1e-2 in windows that begin "
-        "behind more than 60 seconds of SILK",
+        "after more than 60 seconds of SILK",
     .suffixes = {".opus"},
     .sniff = [](std::span<const uint8_t> bytes) { return is_ogg_of(bytes, "OpusHead"); },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<OpusSoundDecoder>(); },

@@ -69,7 +69,7 @@ class VorbisFile {
       result = reader.error() ? *reader.error()
                               : corrupt_sound(kVorbisName, "libvorbisfile finds no stream in it");
     } else if (vorbis.streams(&file) != 1) {
-      result = unread_sound(kVorbisName, "holds several streams, one behind the other",
+      result = unread_sound(kVorbisName, "holds several chained streams",
                             "decode it once and write one stream (ffmpeg, sox)");
     } else {
       header = {.frames = vorbis.total(&file, -1),

@@ -188,7 +188,7 @@ class PnmDecoder : public ImageDecoder {
           return truncated_picture(kPnmName, job.bytes.size());
         }
         if (outcome == PnmText::Outcome::kBad || value > picture.most) {
-          return corrupt_picture(kPnmName, "a sample that is none, or above the largest value");
+          return corrupt_picture(kPnmName, "an invalid sample, or one above the largest value");
         }
         if (!out || i < first || i >= past) continue;
         if (picture.bitmap()) {

@@ -297,7 +297,7 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
     if (found < 0 && errno != EINTR) return ended();
     if (patience.stop && patience.stop->load(std::memory_order_relaxed)) {
       end();
-      return ended_media_process("its decoding was ended, since nobody wants it any more");
+      return ended_media_process("its decoding was canceled");
     }
     if (patience.seconds <= 0) {
       end();

@@ -168,7 +168,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
   }
   if (packets.size() == kMostVideoPackets) return too_many_packets(kMp4Name);
   bytes += packet.size;
-  if (bytes > file.size()) return damaged("its packets lie upon one another");
+  if (bytes > file.size()) return damaged("its packets overlap");
   packets.push_back(packet);
   durations.push_back(duration);
   return {};

@@ -223,7 +223,7 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
         if (!headers) return std::move(headers.error());
         packets.emplace(file, std::move(*headers));
       } else if (chunk.list == avi_name("movi")) {
-        if (!packets) return corrupt_video(kAviName, "its packets stand before its headers");
+        if (!packets) return corrupt_video(kAviName, "its packets come before its headers");
         if (Result<void> good = packets->read(chunk); !good) return std::move(good.error());
         has_packets = true;
       }

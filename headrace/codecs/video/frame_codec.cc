@@ -87,7 +87,7 @@ class FrameDecoder final : public ImageDecoder {
       begin(job);
       if (frame_.planes > 1 && frame_.color.matrix == ColorMatrix::kOther) {
         job.result = Error{.code = &kUnknownColors,
-                           .what = "its matrix is none that is known here",
+                           .what = "unknown color matrix",
                            .hint = "convert the file once, or correct what it says"};
         continue;
       }

@@ -83,9 +83,7 @@ class MkvBlocks {
     std::optional<uint64_t> duration;
   };
 
-  static Error several() {
-    return unread_video(kMkvName, "is several files, one behind the other", kRemux);
-  }
+  static Error several() { return unread_video(kMkvName, "is several concatenated files", kRemux); }
 
   Result<void> add_group(const MkvElement& group) {
     Group says;

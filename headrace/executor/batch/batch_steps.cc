@@ -12,7 +12,7 @@ Result<void> BatchBuilder::run_batch_steps(int64_t first, int64_t count, uint64_
     for (int64_t row = first; row < end; row += group) {
       Result<void> done = run_batch_step(step, row, std::min(group, end - row), seed);
       if (done) continue;
-      if (done.error().note.empty()) done.error().note = "in the batch step " + step.label;
+      if (done.error().note.empty()) done.error().note = "in the batch transform " + step.label;
       return done;
     }
   }

@@ -126,7 +126,7 @@ const FormatRecord kArrow{
                outside_param(),
                {.name = "split",
                 .type = ParamType::kString,
-                .doc = "Of a dataset with several, the one to open.",
+                .doc = "The split to open, if the dataset has several.",
                 .decides = Decides::kFingerprint}},
     .recognizes = is_arrow,
     .open = open_arrow,

@@ -183,11 +183,11 @@ const FormatRecord kCifar{
     .doc =
         "The binary version of CIFAR-10 (data_batch_1.bin, ...) and CIFAR-100 (train.bin, "
         "test.bin), a file or the folder, gzipped or not. Fields: image and label, of CIFAR-100 "
-        "also coarse_label; classes from the text files beside.",
+        "also coarse_label; classes from the text files next to it.",
     .example = "hr.open(\"cifar-10-batches-bin\", split=\"train\")",
     .params = {{.name = "split",
                 .type = ParamType::kString,
-                .doc = "Of a folder: the training set (all batches in order) or the test set.",
+                .doc = "For a folder: the training set (all batches in order) or the test set.",
                 .choices = {"train", "test"}}},
     .recognizes = is_cifar,
     .open = open_cifar};

@@ -55,8 +55,7 @@ class CocoJoin {
     out_.file_names.reserve(in_.file_names.size(), in_.file_names.bytes().size());
     for (const int32_t i : order) {
       if (!out_.images.empty() && out_.images.back().id == in_.images[i].id) {
-        contradiction(path_,
-                      "the id " + std::to_string(in_.images[i].id) + " stands for two images",
+        contradiction(path_, "the id " + std::to_string(in_.images[i].id) + " refers to two images",
                       in_.image_offsets[i], "give each image an id of its own");
       }
       out_.images.push_back(in_.images[i]);
@@ -75,7 +74,7 @@ class CocoJoin {
       if (out_.categories[i].id != out_.categories[i - 1].id) continue;
       contradiction(path_,
                     "the id " + std::to_string(out_.categories[i].id) +
-                        " stands for two categories: '" + out_.categories[i - 1].name + "' and '" +
+                        " refers to two categories: '" + out_.categories[i - 1].name + "' and '" +
                         out_.categories[i].name + "'",
                     0, "give each category an id of its own");
     }

@@ -277,11 +277,11 @@ TEST_F(Coco, ContradictionsAreRefused) {
                                 "annotations": []})")
           .message()
           .substr(0, 81),
-      "HR0434 COCO annotations contradict themselves: the id 1 stands for two images\n ");
+      "HR0434 COCO annotations contradict themselves: the id 1 refers to two images\n ");
   EXPECT_EQ(refusal_of_text("{" + std::string(kImages) + R"(, "annotations": [],
               "categories": [{"id": 1, "name": "x"}, {"id": 1, "name": "y"}]})")
                 .what,
-            "the id 1 stands for two categories: 'x' and 'y'");
+            "the id 1 refers to two categories: 'x' and 'y'");
   EXPECT_EQ(
       refusal_of_text("{" + std::string(kImages) +
                       R"(, "annotations": [{"image_id": 3, "category_id": 1, "bbox": [0,0,1,1]}]})")

@@ -107,7 +107,7 @@ class FolderSource final : public LabeledFiles {
     if (labeled()) out += ", " + counted(classes_.size(), "class", "classes");
     if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
       out += "; " + counted(beside, std::string(listing_.media->noun)) +
-             " beside the class folders left out";
+             " next to the class folders ignored";
     }
     if (listing_.left_out > 0) out += "; " + left_out_of(listing_);
     return out + ")";

@@ -54,7 +54,7 @@ TEST_F(Folder, RecordsAndOrderAreThoseOfImageFolder) {
             (Names{"B/1.JPEG", "a b/1.bmp", "b/10.jpg", "b/2.jpg", "b/X.jpg", "b/x/1.png",
                    "b/x-y/1.png", "b/x/z/0.jpg", "b-c/1.jpg", "\xC3\xA4/1.webp"}));
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{0, 1, 2, 2, 2, 2, 2, 2, 3, 4}));
-  EXPECT_NE(source->description().find("1 image beside the class folders left out"),
+  EXPECT_NE(source->description().find("1 image next to the class folders ignored"),
             std::string::npos);
 }
 

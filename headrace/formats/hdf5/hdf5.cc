@@ -333,7 +333,7 @@ const FormatRecord kHdf5{
                {.name = "trusted",
                 .type = ParamType::kBool,
                 .doc = "Read what Headrace's own reader does not know through h5py, row by row. "
-                       "libhdf5 is not safe on files that somebody else made.",
+                       "libhdf5 is not safe on untrusted files.",
                 .fallback = false}},
     .recognizes = is_hdf5,
     .open = open_hdf5,

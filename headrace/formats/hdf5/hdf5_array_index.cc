@@ -145,7 +145,7 @@ class ExtensibleArray : ArrayIndex {
     if (most_bits == 0 || most_bits > 64 || !std::has_single_bit(least_elements) ||
         !std::has_single_bit(least_pointers) || least_pointers < 2 || page_bits > 31 ||
         std::bit_width(least_elements) - 1 > most_bits) {
-      file_.damaged(address_, "an index of chunks of impossible sizes");
+      file_.damaged(address_, "a chunk index with invalid sizes");
     }
     offset_bytes_ = (most_bits + 7) / 8;
     least_elements_ = least_elements;

@@ -239,7 +239,7 @@ class TypeParser {
     for (int i = 0; i < dimensions; ++i) {
       const uint32_t size = in_.u32();
       if (size == 0 || __builtin_mul_overflow(count, size, &count) || count > head.bytes) {
-        bad("is an array of an impossible shape");
+        bad("is an array of an invalid shape");
       }
       shape.push_back(size);
     }

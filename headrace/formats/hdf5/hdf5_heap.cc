@@ -49,7 +49,7 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   if (!in.good() || version != 0 || width_ == 0 || width_ > 1024 || heap_bits == 0 ||
       heap_bits > 64 || !std::has_single_bit(first_bytes_) || !std::has_single_bit(most_direct_) ||
       first_bytes_ > most_direct_ || most_direct_ > kMostBlock) {
-    file.damaged(address, "a fractal heap of impossible sizes");
+    file.damaged(address, "a fractal heap with invalid sizes");
   }
   offset_bytes_ = (heap_bits + 7) / 8;
   size_bytes_ = width_of(std::min<uint64_t>(most_direct_, most_managed_));
@@ -114,7 +114,7 @@ uint64_t Hdf5Heap::find(uint64_t at, uint64_t& begin, uint64_t& bytes) {
     // As many rows as make up the bytes of the place that the block fills.
     rows = static_cast<unsigned>(std::bit_width(bytes) - std::bit_width(first_bytes_ * width_)) + 1;
     if (bytes < first_bytes_ * width_ || rows > most_rows_) {
-      file_.damaged(address, "a fractal heap of impossible rows");
+      file_.damaged(address, "a fractal heap with invalid rows");
     }
   }
   file_.damaged(address_, "a fractal heap that is nested too deep");

@@ -120,7 +120,7 @@ TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
 TEST_F(RowsOfBlocks, that_are_smaller_than_a_row_of_their_own_are_refused) {
   file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .most_direct = 64}));
   file.put_checked(kRoot, indirect_block(0, std::vector<uint64_t>(12, kOther)));
-  EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap of impossible rows");
+  EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap with invalid rows");
 }
 
 TEST(Hdf5Heap, blocks_may_have_a_checksum) {
@@ -162,7 +162,7 @@ TEST(Hdf5Heap, headers_are_checked) {
     file.put_checked(kHeap, header_of(heap));
     return object(file, id_of(17, 5));
   };
-  const std::string impossible = "HR0489: a fractal heap of impossible sizes";
+  const std::string impossible = "HR0489: a fractal heap with invalid sizes";
   EXPECT_EQ(with({.version = 1}), impossible);
   EXPECT_EQ(with({.width = 0}), impossible);
   EXPECT_EQ(with({.width = 1025}), impossible);

@@ -48,7 +48,7 @@ class Tree {
     const uint16_t records = in.u16();
     left_ = in.length();
     if (node_bytes_ < 64 || record_bytes_ < 4 || depth_ > kDeepestV2Tree) {
-      file.damaged(address, "a B-tree of impossible sizes");
+      file.damaged(address, "a B-tree with invalid sizes");
     }
     measure(address);
     if (root != kHdf5Undefined && records > 0) visit(root, records, depth_);

@@ -169,18 +169,19 @@ const FormatRecord kIdx{
     .name = "idx",
     .doc =
         "IDX files, in which MNIST, Fashion-MNIST and EMNIST come (train-images-idx3-ubyte), "
-        "gzipped or not. The labels are found in the file beside (train-labels-idx1-ubyte). "
+        "gzipped or not. The labels are read from the file next to it (train-labels-idx1-ubyte). "
         "Fields: image and label. Gzipped files are unpacked into memory at opening.",
     .example = "hr.open(\"MNIST/raw/train-images-idx3-ubyte.gz\")",
-    .params = {{.name = "labels",
-                .type = ParamType::kString,
-                .doc = "The file with the labels. None: the one beside, if there is one.",
-                .decides = Decides::kPlace},
-               {.name = "split",
-                .type = ParamType::kString,
-                .doc = "Of a folder, the file whose name has this word: \"train\", \"test\" (also "
-                       "t10k)."},
-               channels_param()},
+    .params =
+        {{.name = "labels",
+          .type = ParamType::kString,
+          .doc = "The file with the labels. None: the one next to it, if it exists.",
+          .decides = Decides::kPlace},
+         {.name = "split",
+          .type = ParamType::kString,
+          .doc = "For a folder, the file whose name contains this word: \"train\", \"test\" (also "
+                 "t10k)."},
+         channels_param()},
     .recognizes = is_idx,
     .open = open_idx};
 const Register<FormatRecord> registered_idx_format(kIdx);

@@ -115,7 +115,7 @@ TEST_F(LmdbDamageTest, free_space_outside_the_page) {
 TEST_F(LmdbDamageTest, an_entry_outside_its_page_is_bad_alone) {
   const uint64_t page = child(1);
   set(page * 512 + 16, uint16_t{510});
-  expect_bad({2}, "entry 0 of page " + std::to_string(page) + " is said to stand at 510",
+  expect_bad({2}, "entry 0 of page " + std::to_string(page) + " should be at 510",
              page * 512 + 510);
 }
 
@@ -153,7 +153,7 @@ TEST_F(LmdbDamageTest, several_values_a_key_are_not_read) {
 TEST_F(LmdbDamageTest, an_overflow_page_is_checked_when_it_is_read) {
   const uint64_t page = number<uint64_t>(node_at(child(3), 1) + 8 + 4);
   set(page * 512 + 12, uint32_t{2});
-  expect_bad({7}, "a value of 2,000 bytes stands in 2 pages", page * 512);
+  expect_bad({7}, "a value of 2,000 bytes is in 2 pages", page * 512);
   set(page * 512 + 12, uint32_t{4});
   set(page * 512 + 10, uint16_t{0x02});
   expect_bad({7}, "is a leaf page, no overflow page", page * 512);

@@ -53,7 +53,8 @@ Result<Datum> datum_from(ValueBytes value, bool strict) {
   while (in.next()) {
     if (!is_known(in)) {
       if (in.field() > kEncoded && !strict) continue;
-      return bad_value("field " + std::to_string(in.field()) + " is none of a Datum", in.offset());
+      return bad_value("field " + std::to_string(in.field()) + " is not part of a Datum",
+                       in.offset());
     }
     switch (in.field()) {
       case kData:
@@ -86,7 +87,7 @@ Result<Form> form_of(const Datum& datum) {
   const bool sound = product_of(datum.sizes, UINT64_MAX, elements) && elements > 0;
   if (datum.encoded) {
     if (!datum.data.empty()) return Form::kEncodedPicture;
-    return bad_value("the Datum is said to hold an encoded image, and has no data");
+    return bad_value("the Datum declares an encoded image, but has no data");
   }
   if (sound && datum.floats == 0 && datum.data.size() == elements) return Form::kPixels;
   if (sound && datum.data.empty() && datum.floats == elements) return Form::kFloatArray;

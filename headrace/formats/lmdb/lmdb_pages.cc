@@ -62,7 +62,7 @@ std::string head_problem(std::span<const uint8_t> page, uint64_t number, int nod
   const auto upper = number_at<uint16_t>(page, 14);
   at = number_at<uint16_t>(page, kLmdbPageHeader + 2 * static_cast<size_t>(node));
   if (at < upper || at > page.size() - LmdbNode::kHeaderBytes) {
-    return node_text(node, number) + " is said to stand at " + std::to_string(at) + ", outside " +
+    return node_text(node, number) + " should be at " + std::to_string(at) + ", outside " +
            std::to_string(upper) + " to " + std::to_string(page.size());
   }
   const auto key_bytes = number_at<uint16_t>(page, at + 6);
@@ -150,7 +150,7 @@ std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes
     return page_text(page) + " is " + lmdb_page_kind(flags) + ", no overflow page";
   }
   if (pages < overflow_pages(in.left(), page_bytes)) {
-    return "a value of " + grouped(static_cast<int64_t>(in.left())) + " bytes stands in " +
+    return "a value of " + grouped(static_cast<int64_t>(in.left())) + " bytes is in " +
            counted(pages, "page");
   }
   return {};

@@ -126,7 +126,7 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
   if (pickles || are_most(samples, is_msgpack)) {
     raise(kOtherValues,
           std::string("the values are ") +
-              (pickles ? "pickles, and reading one runs whatever code stands in it"
+              (pickles ? "pickles, and reading one runs any code in it"
                        : "msgpack messages of a layout that only their writer knows"),
           "write the images' bytes as values, give headrace.open an object with len() and [i], "
           "or read the values as they are with values=\"bytes\"");

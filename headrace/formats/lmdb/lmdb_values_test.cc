@@ -172,7 +172,7 @@ TEST_F(LmdbValuesTest, a_datum_that_contradicts_itself_is_bad) {
   EXPECT_EQ(parse(values, datum(-1, -6, 1, "bBgGrR", 0)),
             "the Datum has 6 bytes and 0 floats for ? x ? x 1");
   EXPECT_EQ(parse(values, "\x22\x7F"), "the Datum is damaged: a length goes beyond the message");
-  EXPECT_EQ(parse(values, proto_bytes(1, "x")), "field 1 is none of a Datum");
+  EXPECT_EQ(parse(values, proto_bytes(1, "x")), "field 1 is not part of a Datum");
 }
 
 TEST_F(LmdbValuesTest, a_label_is_read_without_its_picture) {

@@ -102,7 +102,7 @@ class ShardScan {
       return;
     }
     const uint64_t from = std::min<uint64_t>(begin, size);
-    std::string what = "a sample is said to stand at " + grouped(begin) + " to " + grouped(end);
+    std::string what = "a sample should be at " + grouped(begin) + " to " + grouped(end);
     what += end > size ? ", and the shard has " + grouped(static_cast<int64_t>(size)) + " bytes"
                        : ", and samples begin at " + grouped(static_cast<int64_t>(table_end_));
     bad(from, end > begin ? std::min<uint64_t>(end, size) - from : 0, std::move(what));

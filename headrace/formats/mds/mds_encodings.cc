@@ -321,7 +321,7 @@ std::unique_ptr<MdsEncoding> array_encoding(const MdsColumn& column, const std::
       int64_t size = 0;
       const auto [end, problem] = std::from_chars(rest.data(), rest.data() + comma, size);
       if (problem != std::errc() || end != rest.data() + comma || size < 1) {
-        why = "arrays of an impossible shape (" + column.encoding + ")";
+        why = "arrays of an invalid shape (" + column.encoding + ")";
         return nullptr;
       }
       shape->push_back(size);
@@ -370,7 +370,7 @@ std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::st
   }
   const bool list =
       encoding.starts_with("list[") || encoding == "jpeg_array" || encoding == "jpegarray";
-  why = encoding == "pkl" ? "pickles, and reading one runs whatever code stands in it"
+  why = encoding == "pkl" ? "pickles, and reading one runs any code in it"
         : list            ? "several images a sample (" + column.encoding + ")"
                           : "an unknown encoding (" + column.encoding + ")";
   return nullptr;

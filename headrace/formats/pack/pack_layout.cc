@@ -28,12 +28,12 @@ static_assert(static_cast<int>(FieldKind::kImage) == 0 &&
                   static_cast<int>(FieldKind::kMasks) == 8 &&
                   static_cast<int>(FieldKind::kAudio) == 9 &&
                   static_cast<int>(FieldKind::kVideo) == 10,
-              "kinds stand in packs by number");
+              "packs store kinds by number");
 static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 &&
                   static_cast<int>(BoxFormat::kXYXYXYXYNormalized) == 10,
-              "formats of boxes stand in packs by number");
+              "packs store box formats by number");
 static_assert(static_cast<int>(DType::kUInt8) == 0 && static_cast<int>(DType::kBool) == 12,
-              "dtypes stand in packs by number");
+              "packs store dtypes by number");
 constexpr int kDTypes = 13, kMaxRank = 32;
 constexpr uint64_t kMaxPageBytes = uint64_t{1} << 40;
 constexpr uint32_t kKeysArePaths = 1;

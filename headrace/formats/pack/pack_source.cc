@@ -386,7 +386,7 @@ const FormatRecord kPack{
                 .decides = Decides::kReading},
                {.name = "recover",
                 .type = ParamType::kBool,
-                .doc = "Of a pack that was truncated, open the records of its whole pages.",
+                .doc = "Open the records of complete pages of a truncated pack.",
                 .fallback = false,
                 .decides = Decides::kReading}},
     .recognizes = is_pack,

@@ -39,7 +39,7 @@ const FormatRecord kParquet{
                outside_param(),
                {.name = "split",
                 .type = ParamType::kString,
-                .doc = "Of a folder with files of several (train-*, test-*), the one to open.",
+                .doc = "The split to open, if the folder has files of several (train-*, test-*).",
                 .decides = Decides::kFingerprint},
                {.name = "memory",
                 .type = ParamType::kInt,

@@ -247,7 +247,7 @@ const FormatRecord kRecordIo{
     .params =
         {{.name = "label_dtype",
           .type = ParamType::kDType,
-          .doc = "Of single labels: int64 or float32. None: int64 where those that are looked at "
+          .doc = "Dtype of single labels: int64 or float32. None: int64 if the inspected ones "
                  "are whole numbers."},
          {.name = "label_shape",
           .type = ParamType::kInts,
@@ -263,7 +263,7 @@ const FormatRecord kRecordIo{
          {.name = "index",
           .type = ParamType::kString,
           .doc = "Index files, one for each file: a path, pattern or folder. They name the "
-                 "records. None: those beside the files.",
+                 "records. None: those next to the files.",
           .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,

@@ -144,7 +144,7 @@ class Scan {
       }
       const bool begins = header.kind == kWhole || header.kind == kFirst;
       if (begins != (at == begin)) {
-        problem_ = "parts of a record in an impossible order";
+        problem_ = "parts of a record in an invalid order";
         return uint64_t{0};
       }
       if (header.bytes > file_.size() - at - kRecordIoHeader) {
@@ -270,7 +270,7 @@ Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, b
       return bad_frame("a part does not begin with the magic number", at);
     }
     const bool begins = header.kind == kWhole || header.kind == kFirst;
-    if (begins != (at == 0)) return bad_frame("parts in an impossible order", at);
+    if (begins != (at == 0)) return bad_frame("parts in an invalid order", at);
     if (header.bytes > frame.size() - at - kRecordIoHeader) {
       return bad_frame("a length goes beyond the record", at);
     }

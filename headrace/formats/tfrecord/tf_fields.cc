@@ -270,7 +270,7 @@ Field typed_field(const std::string& text, const FieldSpec& spec, const TfSeen* 
   refuse(plain && spec.shape, "this type has no shape");
   refuse(plain && is_list, "a list of steps is a tensor: give its dtype");
   if (spec.type == "label") {
-    refuse(has(TfKind::kBytes) || has(TfKind::kFloat), "a label is an integer, and this is none");
+    refuse(has(TfKind::kBytes) || has(TfKind::kFloat), "a label must be an integer");
     return {.name = {}, .kind = FieldKind::kLabel, .dtype = DType::kInt64};
   }
   refuse(plain && numbers, "the feature holds numbers, no bytes");

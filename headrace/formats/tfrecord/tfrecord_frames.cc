@@ -106,7 +106,7 @@ Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool ve
       length != frame.size() - kTfFrameBytes) {
     return Error{.code = &kBadFrame,
                  .what = "the record's length is not what it was when the file was looked through",
-                 .hint = "the file was changed, or the index beside it is of another file"};
+                 .hint = "the file was changed, or the index next to it belongs to another file"};
   }
   const std::span<const uint8_t> data = frame.subspan(kTfHeaderBytes, length);
   if (verify && masked_crc32c(data) != number_in<uint32_t>(frame, frame.size() - 4)) {

@@ -32,7 +32,7 @@ FloatMap::FloatMap(DType input) : input_(input), output_(input) { check_dtype(in
 
 FloatMap::Step& FloatMap::add_step() {
   if (steps_ == kMostSteps) {
-    raise(kBadMap, "a map has at most " + std::to_string(kMostSteps) + " steps",
+    raise(kBadMap, "a map has at most " + std::to_string(kMostSteps) + " transforms",
           "run a second kernel");
   }
   Step& step = step_[steps_++];

@@ -30,7 +30,7 @@ const OpRecord kCenterClip{
     .params = {num_frames_param(),
                pad_if_needed_param(
                    "Whether silence is added on both sides of an audio clip that is too "
-                   "short; where it is odd, one frame more behind it.")},
+                   "short; if odd, one more frame after it.")},
     .oracle = "the slice of the whole audio clip, bit for bit where the codec is lossless",
     .example = {{"num_frames", int64_t{16000}}, {"pad_if_needed", true}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

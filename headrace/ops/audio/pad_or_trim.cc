@@ -17,7 +17,7 @@ class PadOrTrim final : public ClipOp {
 const OpRecord kPadOrTrim{
     .name = "PadOrTrim",
     .doc =
-        "Keeps the begin of an audio clip, and adds silence behind one that is shorter.\n\n"
+        "Trims an audio clip to a length, or pads it with silence at its end.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames). What lies behind is not "
         "decoded. Whisper's models take 30 seconds of it.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},

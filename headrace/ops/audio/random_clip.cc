@@ -28,7 +28,7 @@ const OpRecord kRandomClip{
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param(
-                   "Whether silence is added behind an audio clip that is too short.")},
+                   "Whether an audio clip that is too short is padded with silence at its end.")},
     .oracle = "the slice of the whole audio clip, bit for bit where the codec is lossless",
     .example = {{"num_frames", int64_t{16000}}, {"pad_if_needed", true}},
     .random = true,

@@ -147,7 +147,7 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
   return {
       {.name = "alpha",
        .type = ParamType::kFloat,
-       .doc = "Of the Beta(alpha, alpha) that the share of the row's own is drawn from.",
+       .doc = "Parameter of the Beta(alpha, alpha) distribution of each row's own weight.",
        .fallback = 1.0,
        .minimum = 1e-6,
        .maximum = 1e6},
@@ -159,7 +159,7 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
       {.name = "group",
        .type = ParamType::kInt,
        .doc =
-           "Positions of the epoch that are mixed with one another. A rank's batch is a multiple "
+           "Number of consecutive positions of the epoch that are mixed. A rank's batch is a multiple "
            "of it.",
        .fallback = int64_t{8},
        .minimum = 1,

@@ -41,7 +41,7 @@ class OneHot final : public Op {
       if (value.bytes.size() == sizeof label) std::memcpy(&label, value.bytes.data(), sizeof label);
       if (label < 0 || label >= classes_) {
         return Error{.code = &kNoSuchClass,
-                     .what = "label " + std::to_string(label) + " is none of the " +
+                     .what = "label " + std::to_string(label) + " is not one of the " +
                              std::to_string(classes_) + " classes, 0 to " +
                              std::to_string(classes_ - 1)};
       }
@@ -65,7 +65,7 @@ const OpRecord kOneHot{
     .name = "OneHot",
     .doc =
         "Makes a row with one value a class of each label: 1 for its own, 0 for the others.\n\n"
-        "Labels, one int64 each, become float32 (num_classes). A label that is none of the classes "
+        "Labels, one int64 each, become float32 (num_classes). A label that is not one of the classes "
         "is a bad record's (HR0530). MixUp and CutMix do this by themselves.",
     .page = {.unseen = "labels alone: [policies](policies.md)"},
     .params = {{.name = "num_classes",

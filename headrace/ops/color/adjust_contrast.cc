@@ -34,7 +34,7 @@ const OpRecord kAdjustContrast{
     .doc =
         "Draws an image's values towards its mean gray, or away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. The image is measured first, so what stands before is "
+        "are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
         "in an order of its own, and values may differ by 1.",
     .page = {.section = "Colours", .step = "T.AdjustContrast(1.8)"},

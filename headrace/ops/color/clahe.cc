@@ -217,7 +217,7 @@ const OpRecord kClaheRecord{
                 .max_count = 2},
                {.name = "channels",
                 .type = ParamType::kString,
-                .doc = "Of colors: \"luma\" spreads their gray (Pillow's) and adds to each "
+                .doc = "For color images: \"luma\" spreads their gray (Pillow's) and adds to each "
                        "channel what the gray gained, so that color differences stay; \"each\" "
                        "spreads each channel by itself.",
                 .fallback = std::string("luma"),

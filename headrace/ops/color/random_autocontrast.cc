@@ -28,7 +28,7 @@ const OpRecord kRandomAutocontrast{
     .doc =
         "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. The image is measured first, so what stands before is "
+        "are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass.",
     .page = {.section = "Colours", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("How probable it is that a record's images are stretched."),

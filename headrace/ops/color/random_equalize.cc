@@ -27,7 +27,7 @@ const OpRecord kRandomEqualize{
     .doc =
         "Spreads the values of each channel evenly over 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are left as they are. The image is measured first, so what stands before is "
+        "masks are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass. Floats are equalized in steps of 1/255, as in "
         "torchvision; what lies beyond 0 to 1 counts as 0 or 1.",
     .page = {.section = "Colours", .step = "T.RandomEqualize(1.0)"},

@@ -22,7 +22,7 @@ class RandomSolarize final : public RandomPixelOp {
     raise_misfit(name(),
                  "threshold is " + text_of(ParamValue(threshold_)) + ", and white is 1 in \"" +
                      image.name + "\", which is float32",
-                 "divide it by 255, or put the step before ToDtype");
+                 "divide it by 255, or put the transform before ToDtype");
   }
   Result<void> change(OpContext& context, int field) const override {
     return compute(context, field, step_);

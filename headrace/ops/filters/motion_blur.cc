@@ -111,8 +111,9 @@ const OpRecord kMotionBlur{
     .params = {blur_limit_param(),
                {.name = "allow_shifted",
                 .type = ParamType::kBool,
-                .doc = "Whether the middle of the line lies beside the pixel, by up to a quarter "
-                       "of the edge.",
+                .doc =
+                    "Whether the middle of the line is off the pixel's center, by up to a quarter "
+                    "of the edge.",
                 .fallback = true},
                {.name = "angle_range",
                 .type = ParamType::kFloats,

@@ -39,8 +39,8 @@ const OpRecord kFiveCrop{
     .doc =
         "Replaces an image by its four corners and its center.\n\n"
         "The fields top_left, top_right, bottom_left, bottom_right and center, in this order, "
-        "(C, size[0], size[1]) each, stand in place of the field: a Fork, whose branches later "
-        "steps treat alike. An image that is smaller is refused (HR0502).",
+        "(C, size[0], size[1]) each, replace the field: a Fork, whose branches later "
+        "transforms treat alike. A smaller image is an error (HR0502).",
     .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
     .params = {size_param(), cropped_field_param()},
     .oracle = "torchvision v2's FiveCrop, bit for bit",

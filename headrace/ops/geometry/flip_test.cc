@@ -52,7 +52,7 @@ TEST(RandomFlips, ProbabilityIsChecked) {
 TEST(RandomFlips, LabelsAreRefused) {
   EXPECT_EQ(
       plan_refusal("RandomHorizontalFlip", {}, {"label", FieldKind::kLabel, DType::kInt64, {}, {}}),
-      "HR0511 \"label\" is a label field, and the step works on images and masks");
+      "HR0511 \"label\" is a label field, and the transform works on images and masks");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ const OpRecord kCoarseDropout{
     .doc =
         "Sets several rectangles at random places to one value, with probability p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
-        "fill_mask is given. Holes may overlap. It costs least as the last step; crops and flips "
+        "fill_mask is given. Holes may overlap. It costs least as the last transform; crops and flips "
         "may follow it.",
     .page = {.section = "Holes",
              .step = "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)"},

@@ -39,7 +39,7 @@ Param dropout_chance_param() {
 void DropoutOp::plan(FieldState& field) const {
   if (!is_picture(field.kind)) {
     raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                            " field, and the step works on images and masks");
+                            " field, and the transform works on images and masks");
   }
   if (field.kind == FieldKind::kImage) return check_fill(name_, fill_.image, field);
   if (!fill_.mask) {

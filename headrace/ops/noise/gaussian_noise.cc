@@ -68,20 +68,20 @@ class GaussianNoise final : public RemadeOp {
 const OpRecord kGaussianNoise{
     .name = "GaussianNoise",
     .doc =
-        "Adds normal noise to an image, another number to each sample.\n\n"
+        "Adds Gaussian noise to an image, independently for each sample.\n\n"
         "Images of one or three channels, (C, H, W), uint8, or of any number, float32; shape and "
         "dtype stay, and masks are left as they are. What comes before is computed first, and a "
         "second pass begins. The noise is a function of seed, epoch, position and place.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianNoise(0.0, 0.2)"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloat,
-                .doc = "Of the noise, where white is 1 (255 of uint8).",
+                .doc = "Mean of the noise, where white is 1 (255 of uint8).",
                 .fallback = 0.0,
                 .minimum = -100,
                 .maximum = 100},
                {.name = "sigma",
                 .type = ParamType::kFloat,
-                .doc = "Its standard deviation, where white is 1.",
+                .doc = "Standard deviation of the noise, where white is 1.",
                 .fallback = 0.1,
                 .minimum = 0,
                 .maximum = 100},

@@ -72,7 +72,7 @@ const OpRecord kGridDropout{
         "Sets the squares of a regular grid to one value, with probability p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
         "fill_mask is given. The grid has square units, each with a square hole, and begins at a "
-        "random place. It costs least as the last step; crops and flips may follow it.",
+        "random place. It costs least as the last transform; crops and flips may follow it.",
     .page = {.section = "Holes", .step = "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)"},
     .params = {{.name = "ratio",
                 .type = ParamType::kFloat,

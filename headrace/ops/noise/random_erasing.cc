@@ -92,7 +92,7 @@ const OpRecord kRandomErasing{
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are. The "
         "rectangle's share of the area is uniform in scale, its height / width log-uniform in "
         "ratio; after ten draws that do not fit, nothing is erased. It costs least as the last "
-        "step; crops and flips may follow it.",
+        "transform; crops and flips may follow it.",
     .page = {.section = "Holes", .step = "T.RandomErasing(p=1.0, value=90)"},
     .params = {{.name = "p",
                 .type = ParamType::kFloat,

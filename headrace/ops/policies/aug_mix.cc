@@ -151,7 +151,7 @@ std::vector<Param> aug_mix_params() {
         .maximum = 64},
        {.name = "alpha",
         .type = ParamType::kFloat,
-        .doc = "Of the Dirichlet and Beta distributions of what each chain has in the mixture.",
+        .doc = "Parameter of the Dirichlet and Beta distributions of the mixing weights.",
         .fallback = 1.0,
         .minimum = 1e-6,
         .maximum = 1e6},

@@ -191,7 +191,7 @@ std::vector<Param> with_augment_params(std::vector<Param> own, std::string_view 
     if (param.name != "fill") continue;
     param.fallback = {};
     param.doc =
-        "Of images, where nothing of the image is: one number, or one a channel, from 0 to 255. "
+        "Fill for areas outside the image: one number, or one per channel, from 0 to 255. "
         "None: 0, without a soft edge where \"bilinear\" would mix it in.";
   }
   return params;

@@ -45,7 +45,7 @@ class RandAugment final : public AugmentOp {
 const OpRecord kRandAugment{
     .name = "RandAugment",
     .doc =
-        "Does operations of fourteen that are drawn, all as strong as is said.\n\n"
+        "Applies randomly drawn operations of fourteen, all of the same magnitude.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
         "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
         "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "

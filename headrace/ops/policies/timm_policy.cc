@@ -58,7 +58,7 @@ class TimmText {
     std::set<std::string_view> seen;
     for (const Piece& piece : pieces_) {
       if (std::ranges::find(keys, piece.key) == keys.end()) {
-        const std::string hint = "after \"" + std::string(policy_) + "\" may stand " +
+        const std::string hint = "after \"" + std::string(policy_) + "\" may appear " +
                                  std::string(allowed) + ", with \"-\" between";
         if (piece.text == "w0" && policy_ == "rand") {
           refuse(piece.text, "is no piece of it any more: timm gave it up",

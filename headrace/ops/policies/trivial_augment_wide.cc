@@ -45,7 +45,7 @@ const OpRecord kTrivialAugmentWide{
     .page = {.section = "Policies", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",
                                     .type = ParamType::kInt,
-                                    .doc = "Of how many strengths one is drawn.",
+                                    .doc = "Number of magnitudes to draw from.",
                                     .fallback = int64_t{31},
                                     .minimum = 2,
                                     .maximum = 1 << 20}},

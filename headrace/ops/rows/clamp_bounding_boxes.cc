@@ -60,7 +60,7 @@ const OpRecord kClampBoundingBoxes{
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",
                 .type = ParamType::kString,
-                .doc = "\"auto\" is what SetClampingMode has said, by default \"soft\"; \"soft\" "
+                .doc = "\"auto\" is the mode set by SetClampingMode, by default \"soft\"; \"soft\" "
                        "and \"hard\" are one for boxes that are not rotated. Of rotated ones "
                        "\"soft\" gives the smallest box of that angle about what is in the "
                        "image, and \"hard\" a box that is all in it; \"none\" leaves "
@@ -78,7 +78,7 @@ const Register<OpRecord> registered_clamp_boxes(kClampBoundingBoxes);
 const OpRecord kSetClampingMode{
     .name = "SetClampingMode",
     .doc =
-        "Says whether later steps that cut images clamp boxes to them.\n\n"
+        "Sets whether later transforms that crop images clamp boxes to them.\n\n"
         "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box keeps its size and "
         "may lie beyond the image, until a ClampBoundingBoxes(\"hard\") or a "
         "SanitizeBoundingBoxes.",

@@ -42,7 +42,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
       raise_misfit("ConvertBoundingBoxFormat",
                    "rotated boxes are no other ones, and \"" + boxes.name + "\" is " +
                        std::string(name_of(boxes.box_format)),
-                   "a Python step can say which upright box is meant");
+                   "a Python transform can choose the upright box");
     }
     const bool shares = is_normalized(boxes.box_format) || is_normalized(to_);
     if (shares && !is_floating(boxes.dtype)) {
@@ -105,7 +105,7 @@ const OpRecord kConvertBoundingBoxFormat{
         "Gives boxes in another format.\n\n"
         "Boxes, (..., 4), in a known format; shape and dtype stay, and integers are rounded as "
         "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of shares (xyxy_normalized and the like: 0 to 1 of the "
-        "image's width and height at this point) are floats, and no step moves them: this makes "
+        "image's width and height at this point) are floats, and no transform moves them: this makes "
         "pixels of them before, and shares again in the end.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "format",

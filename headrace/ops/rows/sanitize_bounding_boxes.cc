@@ -112,7 +112,7 @@ const OpRecord kSanitizeBoundingBoxes{
          {.name = "min_visibility",
           .type = ParamType::kFloat,
           .doc = "The share of a box's area that must be left, of what it was before it was cut by "
-                 "crops and at the edges of the image; 0 asks for none. A step in Python that "
+                 "crops and at the edges of the image; 0 disables it. A Python transform that "
                  "gives boxes back begins again: they count as whole then.",
           .fallback = 0.0,
           .minimum = 0,

@@ -190,7 +190,7 @@ const OpRecord kKaldiFbank{
         "numbers.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params =
-        {number_param("blackman_coeff", "Of the window \"blackman\".", 0.42, 0, 1),
+        {number_param("blackman_coeff", "Coefficient of the \"blackman\" window.", 0.42, 0, 1),
          {.name = "channel",
           .type = ParamType::kInt,
           .doc = "Which channel; -1: the only one.",
@@ -199,7 +199,7 @@ const OpRecord kKaldiFbank{
           .maximum = 1 << 20},
          number_param("energy_floor", "The least energy, before its logarithm; 0: none.", 1.0, 0,
                       1e30),
-         number_param("frame_length", "Of a window, in milliseconds.", 25.0, 0, 1e7),
+         number_param("frame_length", "Window length in milliseconds.", 25.0, 0, 1e7),
          number_param("frame_shift", "From one window to the next, in milliseconds.", 10.0, 0, 1e7),
          number_param("high_freq",
                       "Where the last filter ends, in Hz; 0 or less: from half the rate on.", 0.0,

@@ -172,7 +172,7 @@ const OpRecord kResample{
           .maximum = 1},
          {.name = "beta",
           .type = ParamType::kFloat,
-          .doc = "Of Kaiser's window; None: 14.769656459379492.",
+          .doc = "Beta of the Kaiser window; None: 14.769656459379492.",
           .minimum = 0,
           .maximum = 100}},
     .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest",

@@ -65,7 +65,7 @@ bool SoundOp::fits(const FieldState& field) const {
 
 std::string SoundOp::rate_misfit(int sample_rate) const {
   if (rate_ == 0 || sample_rate == 0 || sample_rate == rate_) return {};
-  return "has " + std::to_string(sample_rate) + " Hz, and the step is made for " +
+  return "has " + std::to_string(sample_rate) + " Hz, but the transform is configured for " +
          std::to_string(rate_) + ": Resample(new_freq=" + std::to_string(rate_) + ") before it";
 }
 

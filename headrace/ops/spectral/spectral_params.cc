@@ -87,7 +87,7 @@ std::vector<Param> frame_params() {
 Param pad_param() {
   return {.name = "pad",
           .type = ParamType::kInt,
-          .doc = "Zeros that are put before and behind the waveform first.",
+          .doc = "Zeros added to both ends of the waveform first.",
           .fallback = int64_t{0},
           .minimum = 0,
           .maximum = 1 << 30};
@@ -115,7 +115,7 @@ std::vector<Param> window_params() {
            .fallback = true},
           {.name = "pad_mode",
            .type = ParamType::kString,
-           .doc = "With center, what is taken to stand beyond both ends.",
+           .doc = "With center=True, how both ends are padded.",
            .fallback = std::string("reflect"),
            .choices = names_of(kEdges)}};
 }
@@ -132,7 +132,7 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
   if (hop == 0) raise_misfit(owner, "half a window of one sample is no hop", "hop_length=1");
   if (power != 1 && power != 2) {
     raise_misfit(owner, "power must be 1 or 2 (got " + text_of(ParamValue(power)) + ")",
-                 "a step in Python raises magnitudes to any power");
+                 "a Python transform raises magnitudes to any power");
   }
   const WindowShape shape = named(kWindows, arguments.text("window_fn"));
   std::vector<float> window = window_of(shape, win_length, true);

@@ -9,7 +9,7 @@ namespace {
 const OpRecord kCompose{
     .name = "Compose",
     .doc =
-        "The given transforms, as if they stood here.\n\n"
+        "The given transforms, as if they were listed here.\n\n"
         "A pipeline is a list already; this lets lists be written as in torchvision.",
     .page = {.unseen = "a list"},
     .params = {{.name = "transforms",

@@ -28,7 +28,7 @@ const OpRecord kRandomChoice{
         "Each record takes one of several transforms, or lists of transforms.\n\n"
         "They have draws of their own, which an entry that is added at the end does not change. "
         "What they do to shapes is known where all do the same; otherwise the field counts as "
-        "ragged after it. All leave the same dtype. Batch steps (MixUp, CutMix) may stand in it, "
+        "ragged after it. All leave the same dtype. It may contain batch transforms (MixUp, CutMix), "
         "by themselves: then each group takes one.",
     .page = {.section = "Choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},

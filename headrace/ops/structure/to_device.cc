@@ -9,15 +9,15 @@ namespace {
 const OpRecord kToDevice{
     .name = "ToDevice",
     .doc =
-        "What stands before it is done on the CPU, what stands after it by the device that batches "
+        "Transforms before it run on the CPU, transforms after it on the device that batches "
         "are copied to: finish=\"device\" from this point on, and the same numbers.\n\n"
         "The images, (C, H, W) of uint8 with up to four channels, cross as bytes here. Behind it "
-        "stand RandomHorizontalFlip, tables (AdjustBrightness, AdjustGamma, RandomPosterize, "
+        "come RandomHorizontalFlip, lookup tables (AdjustBrightness, AdjustGamma, RandomPosterize, "
         "RandomSolarize, RandomInvert; RandomEqualize and the like, which a thread measures), "
-        "ToDtype, Normalize, one RandomErasing of a value, MixUp and CutMix; any other step that "
+        "ToDtype, Normalize, one RandomErasing of a value, MixUp and CutMix; any other transform that "
         "works on the images is refused with the names of those that can (HR0138). What makes a "
         "device's work impossible later (records of many shapes, no memory for it) is an error, too, "
-        "and not left to the CPU as finish=\"auto\" does. As the first step of a list it also says "
+        "and not left to the CPU as finish=\"auto\" does. As the first transform of a list it also says "
         "that decoding may be the device's, where decode= lets it; what cannot be decoded there is "
         "decoded on the CPU. finish=\"host\", and batches that stay on the host, leave all of it to "
         "the CPU. Other fields of the record are not touched.",

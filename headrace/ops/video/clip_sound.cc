@@ -195,7 +195,7 @@ std::vector<Param> clip_sound_params() {
        .maximum = 64},
       {.name = "no_sound",
        .type = ParamType::kString,
-       .doc = "What stands where a file has no audio for the clip's time: an error of the record, "
+       .doc = "What to do if a file has no audio for the clip's time: an error of the record, "
               "or silence.",
        .fallback = std::string("error"),
        .choices = {"error", "silence"}}};

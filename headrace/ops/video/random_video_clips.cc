@@ -27,7 +27,7 @@ const OpRecord kRandomVideoClips{
     .doc =
         "Takes clips of a video, each from a random place on.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
-        "(num_clips, num_frames, C, H, W). All later steps treat the frames as they treat images, "
+        "(num_clips, num_frames, C, H, W). All later transforms treat the frames like images, "
         "each the same for all frames of the record. Every place where the clip fits into the video "
         "is equally probable; a video that is shorter begins at its first frame and goes on by the "
         "policy. Only frames that are shown, and those that they need, are decoded, once for all "

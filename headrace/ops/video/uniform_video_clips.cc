@@ -42,7 +42,7 @@ const OpRecord kUniformVideoClips{
     .doc =
         "Takes clips of a video at equal distances: the first begins with the video, the last ends "
         "with it.\n\n"
-        "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for steps that "
+        "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms that "
         "treat its frames as images. What all clips need is decoded once.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
@@ -62,12 +62,12 @@ const OpRecord kCenterVideoClip{
     .name = "CenterVideoClip",
     .doc =
         "Takes the clip in the middle of a video.\n\n"
-        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for steps that treat its "
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat its "
         "frames as images.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({}),
     .oracle =
-        "the slice of the whole video that leaves as many frames before it as behind it, or "
+        "the slice of the whole video with as many frames before as after it, or "
         "one less",
     .example = clip_example({}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

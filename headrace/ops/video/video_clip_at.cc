@@ -54,8 +54,8 @@ const OpRecord kVideoClipAt{
     .name = "VideoClipAt",
     .doc =
         "Takes the clip of a video around a time that another field of the record says.\n\n"
-        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for steps that treat its "
-        "frames as images. What is shown at that time stands in the middle of the clip, as far as "
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat its "
+        "frames as images. The frame shown at that time is in the middle of the clip, as far as "
         "the ends of the video allow.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "time",

@@ -204,16 +204,14 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .maximum = 1e6},
       {.name = "policy",
        .type = ParamType::kString,
-       .doc =
-           "What stands in place of frames that a short video does not have: its last one again, "
-           "those of the clip from the first on, or an error of the record.",
+       .doc = "How a video that is too short is padded: by its last frame, "
+              "those of the clip from the first on, or an error of the record.",
        .fallback = std::string("repeat_last"),
        .choices = {"repeat_last", "wrap", "error"}},
       {.name = "layout",
        .type = ParamType::kString,
-       .doc =
-           "The order of the axes that are delivered. Frames lie one behind the other, so \"CTHW\" "
-           "is a view with strides.",
+       .doc = "Order of the axes. Frames are contiguous in memory, so \"CTHW\" "
+              "is a view with strides.",
        .fallback = std::string("TCHW"),
        .choices = {"TCHW", "CTHW"}},
       {.name = "times",

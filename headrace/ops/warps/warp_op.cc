@@ -108,7 +108,7 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
       {.name = "fill",
        .type = ParamType::kFloats,
        .doc =
-           "Of images, where nothing of the image is: one number, or one a channel, "
+           "Fill for areas outside the image: one number, or one per channel, "
            "of the image's dtype (0 to 255 for uint8). None is black, into which torchvision's bilinear edges of "
            "tensors fade once, where they fade twice into 0.",
        .fallback = int64_t{0},

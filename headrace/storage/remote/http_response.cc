@@ -70,7 +70,7 @@ Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
 Judgement judge_body(const HttpResponse& response, const WantedRange& wanted) {
   const std::string coding = lower_case(response.encoding);
   if (!coding.empty() && coding != "identity") {
-    return wrong("a body in the coding \"" + coding + "\", which nobody asked for");
+    return wrong("a body in the coding \"" + coding + "\", which was not requested");
   }
   if (response.has_range) return judge_range(response, wanted);
   if (response.status == 206) return wrong("206 without a Content-Range that can be read");

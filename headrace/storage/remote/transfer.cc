@@ -218,7 +218,7 @@ bool Transfer::take(std::span<const char> data) {
   size_t count = data.size();
   if (count > end_ - at_) {
     if (!job_->fetch.looks) {
-      wrong_ = "a body that is longer than it said";
+      wrong_ = "a body longer than its Content-Length";
       return false;
     }
     count = static_cast<size_t>(end_ - at_);

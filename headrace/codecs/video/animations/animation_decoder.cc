@@ -64,7 +64,7 @@ class AnimationDecoder final : public VideoDecoder {
         }
       }
       if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
-        return ended_media_process("its decoding was ended, since nobody wants it any more");
+        return ended_media_process("its decoding was canceled");
       }
       if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.seconds) {
         return Error{.code = &kSlowAnimation,

@@ -56,7 +56,7 @@ class GifAnimation final : public Animation {
 
   Result<void> play(std::span<const uint8_t> packet) override {
     const std::optional<GifFrame> frame = next_gif_frame(packet, 0);
-    if (!frame || !screen_) return corrupt_picture(kGifName, "a frame of it is none");
+    if (!frame || !screen_) return corrupt_picture(kGifName, "an invalid frame");
     const Window& place = frame->place;
     if (common(place, {0, 0, canvas_.width, canvas_.height}) != place && !place.empty()) {
       return corrupt_picture(kGifName, "a frame lies outside of it");

@@ -92,7 +92,7 @@ class WebpAnimation final : public Animation {
 
   Result<void> play(std::span<const uint8_t> packet) override {
     const std::optional<WebpPart> part = part_of(packet);
-    if (!part || !decoder_) return corrupt_picture(kWebpName, "a frame of it is none");
+    if (!part || !decoder_) return corrupt_picture(kWebpName, "an invalid frame");
     const Window& place = part->place;
     if (!is_inside(place, canvas_.width, canvas_.height)) {
       return corrupt_picture(kWebpName, "a frame lies outside of it");
