@@ -3,7 +3,7 @@
 
 `python examples/migrate.py`
 
-The dataset is one that Headrace does not know, so it goes on as a step in Python, here in two
+The dataset is one that Headrace does not know, so it goes on as a Python transform, here in two
 processes. torchvision's ImageFolder, CIFAR10, MNIST, CocoDetection and others become native.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of packed JPEG images in plain Python, written from docs/packed-jpeg.md alone.
+"""A reader of packed JPEG images in plain Python, written from docs/spec/packed-jpeg.md alone.
 
 It is slow, checks much, and shares no code with Headrace: that it gives the coefficients of every
 image which the tests pack proves that the specification suffices.

@@ -278,7 +278,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
         (
             "operators",
             "LinearTransformation",
-            "runs as a step in Python: put v2.LinearTransformation(...)",
+            "runs as a Python transform: put v2.LinearTransformation(...)",
         ),
         ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
         ("operators", "Nonsense", "known: AddNoise, "),

@@ -41,7 +41,7 @@ def test_grayscale_is_native_with_the_arithmetic_of_what_it_gets(
             assert_same_batches(dataloader, loader)
             plan = str(loader.plan())
         (part,) = [part for part in loader.report.parts if part.name.startswith("Grayscale")]
-        assert part.became == ("native" if arithmetic else "Python step"), part
+        assert part.became == ("native" if arithmetic else "Python transform"), part
         assert arithmetic is None or re.search(f"arithmetic=.?{arithmetic}", plan), plan
 
 

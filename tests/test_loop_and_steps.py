@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in Python run on another thread than the training loop: neither gets the other's random
+"""Python transforms run on another thread than the training loop: neither gets the other's random
 numbers, and steps find the loop's context."""
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def test_a_long_wait_says_which_stage_it_waits_for() -> None:
         return image
 
     loader = hr.Loader([np.zeros((3, 4, 4), np.uint8)], [slow], batch_size=1, patience=0.1)
-    with ended_by_warning("still waits for a Python step", release.set):
+    with ended_by_warning("still waits for a Python transform", release.set):
         list(loader)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in Python in processes of their own: the same batches, and nothing left over."""
+"""Python transforms in processes of their own: the same batches, and nothing left over."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_what_has_no_plain_form_is_refused_by_name(folder: Path) -> None:
     def invert(image: Any) -> Any:
         return 255 - image
 
-    with pytest.raises(hr.ConfigError, match=r"HR0173.*invert\(image\) is a step in Python"):
+    with pytest.raises(hr.ConfigError, match=r"HR0173.*invert\(image\) is a Python transform"):
         hr.Loader(folder, [T.Resize((8, 8)), invert], batch_size=2).description()
     with pytest.raises(hr.ConfigError, match=r"HR0171.*Numbers has no form in plain data"):
         hr.Loader(Numbers(9), batch_size=2).description()

@@ -76,7 +76,7 @@ def test_a_trace_without_anything_to_look_at_says_so() -> None:
     source = hr.records(number=np.arange(3))
     with (
         hr.Loader(source, batch_size=1) as loader,
-        pytest.raises(ValueError, match="no step of this record has a field to look at"),
+        pytest.raises(ValueError, match="no transform of this record has a field to show"),
     ):
         _ = loader.trace(0).pictures
 

@@ -193,7 +193,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_way_out(monkeypatch: Any) -> No
     loader = Numbers()
     with hr.watch(loader, port=0, **QUIET) as seen:
         with (
-            pytest.raises(hr.ConfigError, match=r"somebody else listens there(.|\n)*port=0"),
+            pytest.raises(hr.ConfigError, match=r"the port is in use(.|\n)*port=0"),
             hr.watch(loader, port=seen.port, **QUIET),
         ):
             pass

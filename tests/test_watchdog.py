@@ -19,7 +19,7 @@ def test_the_watchdog_names_the_record_and_the_step() -> None:
         return gate(x) if x == 2 else x
 
     loader = hr.Loader(records(4), [pass_slowly], batch_size=1, patience=0.2)
-    with ended_by_warning("a Python step, pass_slowly(x), to return record 2", gate.open.set):
+    with ended_by_warning("a Python transform, pass_slowly(x), to return record 2", gate.open.set):
         assert len(list(loader)) == 4
 
 

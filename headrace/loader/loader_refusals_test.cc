@@ -178,7 +178,7 @@ void each_outcome(ReadStyle style, OnError on_error, Check&& check) {
         const Outcome outcome = outcome_of(loader);
         const Spared test;
         SCOPED_TRACE("allocation " + std::to_string(first_refused) +
-                     (in_python ? " with a step in Python" : ""));
+                     (in_python ? " with a Python transform" : ""));
         check(outcome);
       } catch (const Exception&) {  // of the constructor
       } catch (const std::bad_alloc&) {

@@ -4,7 +4,7 @@
 Of torchvision's transforms, by name, where no operator has it:
 
 >>> print(instead_of("LinearTransformation"))
-torchvision's own runs as a step in Python: put v2.LinearTransformation(...) into the list
+torchvision's own runs as a Python transform: put v2.LinearTransformation(...) into the list
 >>> instead_of("RandomHorizontalFlop") is None
 True
 """
@@ -42,7 +42,7 @@ _OTHERWISE = {
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
     "PILToTensor": "leave it out: images are (C, H, W) uint8 tensors from the start",
     "ToPureTensor": "leave it out: batches are plain arrays and tensors",
-    "ToPILImage": "leave it out: a step in Python gets arrays, and may make what it wants of them",
+    "ToPILImage": "leave it out: a Python transform receives arrays, and may convert them",
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
@@ -55,9 +55,9 @@ NAMES = _PICTURES | _MORE | set(_OTHERWISE)
 def instead_of(name: str) -> str | None:
     """What to write in place of torchvision's transform of this name; None where it has none."""
     if name in _PICTURES:
-        return f"torchvision's own runs as a step in Python: put v2.{name}(...) into the list"
+        return f"torchvision's own runs as a Python transform: put v2.{name}(...) into the list"
     if name in _MORE:
-        return "a function may do it; its arguments are fields: def step(image, boxes): ..."
+        return "write a function whose arguments are fields: def step(image, boxes): ..."
     return _OTHERWISE.get(name)
 
 

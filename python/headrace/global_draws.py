@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Global generators of torch, NumPy and Python, from which both training loops and steps draw.
 
-A step in Python that draws from them runs on a thread of the engine's: they are seeded for the
+A Python transform that draws from them runs on a thread of the engine's: they are seeded for the
 record before it, and put back after it. A loop that draws meanwhile would get the record's numbers,
 and the step the loop's. So they take turns: while a loop that draws is outside of its loader, these
 steps wait, as they do with DataLoader(num_workers=0), but never where another thread waits for a
@@ -261,7 +261,7 @@ class LoopTurn:
 
 
 _BOTH = (
-    "the training loop draws from {0}, and steps in Python ran on another thread: either may have "
-    "got the other's numbers. From now on these steps wait while the loop runs; "
+    "the training loop draws from {0}, and Python transforms ran on another thread: either may "
+    "have got the other's numbers. From now on these transforms wait while the loop runs; "
     "python_workers=1 runs them next to it"
 )

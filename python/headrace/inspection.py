@@ -42,7 +42,7 @@ class Stats(dict[str, Any]):
 
 
 class Stage:
-    """One record after one step: ``stage.values["image"]``."""
+    """One record after one transform: ``stage.values["image"]``."""
 
     def __init__(self, label: str, values: dict[str, Any], picture: Any) -> None:
         self.label = label
@@ -67,7 +67,7 @@ class Stage:
 
 
 class Trace(list[Stage]):
-    """A record from the source to the batch, a Stage a step."""
+    """A record from the source to the batch, one Stage per transform."""
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self))
@@ -81,7 +81,7 @@ class Trace(list[Stage]):
         pictures = [stage.picture for stage in self if stage.picture is not None]
         if not pictures:
             raise ValueError(
-                "no step of this record has a field to look at: an image, clip or audio"
+                "no transform of this record has a field to show: an image, clip or audio"
             )
         return Grid(pictures)
 
@@ -256,7 +256,7 @@ _ADVICE = {
     "transform": "decoding, after the bits: fewer pixels or more threads is what helps",
     "resample": "resizing: a smaller source size or more threads is what helps",
     "store": "writing batches: a smaller dtype is what helps",
-    "python": "the steps in Python: built-in transforms, or python_workers=, are what helps",
+    "python": "the Python transforms: built-in transforms, or python_workers=, are what helps",
 }
 
 
@@ -311,7 +311,7 @@ def describe(loader: ViewedLoader) -> str:
         "decode": engine.resolved("decode") + (f"; on the CPU, {on_cpu}" if on_cpu else ""),
         "python_workers": f"{workers.processes} for {workers.count} asked"
         if workers.count
-        else "0: steps in Python run on one thread",
+        else "0: Python transforms run on one thread",
         "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),
     }

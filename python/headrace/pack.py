@@ -55,7 +55,7 @@ def pack(
     sources: a path, a Source, or a list of them with the same fields.
     level: how JPEG images are stored, losslessly: 'fast', 'dense', or 'none' for as they are.
     shards: more than one makes ``out`` a folder of so many files, still one source.
-    overwrite: replace a pack that stands at ``out``.
+    overwrite: replace a pack at ``out``.
     progress: called with (records done, records).
     part: (3, 256) or "3/256" writes the fourth of 256 shards into the folder ``out``, or keeps it
     where it is there and whole; ``headrace.jobs.merge(out)`` ends the job.
@@ -123,7 +123,7 @@ def unpack(
 ) -> dict[str, Any]:
     """Give the files of a pack back, byte for byte, below a folder.
 
-    What is not a file stands beside them: numbers and text in ``labels.jsonl``, a line for each
+    Other values are written next to them: numbers and text in ``labels.jsonl``, a line for each
     record, arrays in ``FIELD.npy``. A folder of images comes back as it was and needs neither.
 
     overwrite: replace files that have other bytes. recover: of a pack that was truncated, give back

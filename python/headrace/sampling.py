@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers: which record stands at which position of an epoch.
+"""Samplers: which record is at which position of an epoch.
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
 split over ranks without overlap. The classes are made from the registry; nothing here names

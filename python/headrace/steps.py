@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps written in Python: any callable in the list of transforms.
+"""Transforms written in Python: any callable in the list of transforms.
 
 A function's argument names are fields; an argument named ``rng`` receives a
 ``numpy.random.Generator`` that belongs to this record and this step, so its draws repeat exactly
@@ -130,7 +130,7 @@ def Python(
     *,
     fields: str | Iterable[str] = (),
 ) -> Step:
-    """A step in Python that says more about itself than a bare function in the list.
+    """A Python transform that says more about itself than a bare function in the list.
 
     returns: fields that come back with another dtype or shape, and fields that it adds:
     (dtype, shape) with -1 where records differ, or (dtype, shape, kind). Without a kind, what lies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms: the steps of a pipeline, one class for each operator of the engine.
+"""Transforms: one class for each operator of the engine.
 
 Names, arguments and defaults are torchvision v2's. Enumerations may be strings, dtypes may be
 strings, NumPy's or torch's. Every transform takes ``fields=``, which narrows it to those fields;
@@ -42,7 +42,7 @@ _NOT_A_TRANSFORM = declare(
 
 
 class Transform:
-    """A step over fields, as written; the engine checks it when a loader is made."""
+    """A transform over fields, as written; the engine checks it when a loader is made."""
 
     record: Mapping[str, Any] = {}
     name = ""
@@ -57,8 +57,8 @@ class Transform:
         self.count = 1 + _count(self.arguments)
         if self.count > _MOST:
             raise _WRONG_CALL.error(
-                f"[{self.name}] holds {self.count:,} transforms, each counted wherever it stands",
-                hint=f"{_MOST:,} are the most; let fewer lists stand in one another",
+                f"[{self.name}] holds {self.count:,} transforms, each counted wherever it appears",
+                hint=f"{_MOST:,} is the limit; nest fewer lists",
             )
         _core.check_arguments(self.name, self._engine_arguments())
 
@@ -67,7 +67,7 @@ class Transform:
         return {n: _to_engine(v, types.get(n, ""), runner) for n, v in self.arguments.items()}
 
     def spec(self, runner: steps.Runner | None = None) -> _core.Spec:
-        """The engine's form; ``runner`` is for steps in Python (headrace.steps.Step.spec)."""
+        """The engine's form; ``runner`` is for Python transforms (headrace.steps.Step.spec)."""
         return _core.Spec(self.name, self._engine_arguments(runner), list(self.fields))
 
     def __call__(self, value: Any, *, seed: int | None = None) -> Any:

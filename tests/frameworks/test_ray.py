@@ -65,7 +65,7 @@ GIVEN: dict[str, Any] = {
 
 
 def brighter(image: Any, rng: Any) -> Any:
-    """A step in Python, found by its module on the other node."""
+    """A Python transform, found by its module on the other node."""
     return image // 2 + np.uint8(rng.integers(0, 100))
 
 

@@ -28,7 +28,7 @@ def run(
 ) -> int:
     """Show or delete what is kept of remote files on local disk.
 
-    Blocks of disk_cache= lie in HEADRACE_CACHE. `clear` leaves what a running process needs.
+    Blocks of disk_cache= are stored in HEADRACE_CACHE. `clear` leaves what a running process needs.
     """
     from headrace import _core
 

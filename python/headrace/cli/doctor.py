@@ -51,7 +51,7 @@ def run(
         typer.Option(
             metavar="N",
             min=0.1,
-            help="Seconds after which a batch or a step counts as hanging.",
+            help="Seconds after which a batch or a training step counts as hanging.",
         ),
     ] = 120.0,
     preset: Annotated[

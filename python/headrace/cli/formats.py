@@ -27,7 +27,7 @@ def run(
 ) -> int:
     """List the containers and codecs of this build, or describe one.
 
-    Exit code 2 when there is none of that name.
+    Exit code 2 if the name is unknown.
     """
     from headrace import _core
     from headrace.absent import no_such_format

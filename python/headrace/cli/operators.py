@@ -24,7 +24,7 @@ def run(
 ) -> int:
     """List the transforms, or describe one.
 
-    Exit code 2 when there is none of that name: then it says what to write instead.
+    Exit code 2 if the name is unknown; the message suggests an alternative.
     """
     from headrace import _core
     from headrace.absent import no_such_transform

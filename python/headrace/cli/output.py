@@ -273,7 +273,7 @@ def count_text(count: int, noun: str, plural: str = "s") -> str:
 def print_outside(records: int) -> None:
     """Of what was written: how many records came from elsewhere than the dataset's folder."""
     if records:
-        console().print(f"[yellow]{records:,} files lie outside of the dataset's folder[/]")
+        console().print(f"[yellow]{records:,} files are outside the dataset's folder[/]")
 
 
 def size_text(count: float) -> str:

@@ -30,8 +30,8 @@ def run(
     level: Annotated[
         str,
         typer.Option(
-            help="Of JPEG images, all lossless. fast: an eighth larger, fastest to decode; "
-            "dense: about their size, slower; none: as they are.",
+            help="How JPEG images are packed, all lossless. fast: an eighth larger, fastest to "
+            "decode; dense: about their size, slower; none: unchanged.",
             **output.one_of(LEVELS),
         ),
     ] = LEVELS[0],

@@ -31,8 +31,8 @@ def run(
 ) -> int:
     """Give the files of a pack back, byte for byte.
 
-    Labels and text that folders do not say stand in labels.jsonl. Exit code 3 when a record is
-    damaged.
+    Labels and text that folder names do not express are written to labels.jsonl. Exit code 3
+    when a record is damaged.
     """
     total = len(output.open_source(pack, recover=True) if recover else output.open_source(pack))
     import headrace

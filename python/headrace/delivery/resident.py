@@ -102,20 +102,20 @@ def resident(
 
     Args:
         data: arrays or tensors whose first axis is the record, as a dictionary or a tuple; on the
-            host they are used where they lie. A tuple's are called image (uint8, three or four
+            host they are used in place. A tuple's are called image (uint8, three or four
             axes), label (integers, one axis) or data, with a number from the second on. Or what
             ``headrace.open`` takes.
         batch_size, shuffle, last_batch, seed, and further keywords: the Loader's.
         device: "cpu", or "cuda" and the like: the data lies there, and batches are cut there.
         view: batches are slices of the data, not copies: nothing is copied, and what you change in
-            a batch is changed for good. In order and without steps for each batch only.
-        transforms: steps before the first random one are done once, and their outcome (uint8) is
+            a batch is changed for good. Only in order, and without transforms per batch.
+        transforms: those before the first random one run once, and their result (uint8) is
             what stays; the others are done for each batch, on a device by one kernel where it can.
             With transforms, uint8 arrays named image or mask are images, (C, H, W); without,
             fields come out as they are.
-        fraction: of the records that lie on the device, above 0 and at most 1; the others stay in
-            host memory and are copied when their turn comes. The batches are the same. Without a
-            device it is refused.
+        fraction: the fraction of records kept on the device, above 0 and at most 1; the others
+            stay in host memory and are copied when their turn comes. The batches are the same.
+            Without a device it is an error.
 
     Raises ConfigError HR0893 for arrays that are no records, HR0890 where the records do not fit
     into memory_limit, HR0892 for views that cannot be, HR0895 for a fraction when batches are taken

@@ -48,12 +48,12 @@ def doctor(
     """Examines a loader: does training wait for data, for which part of it, and what would help?
 
     Works on a headrace.Loader, on torch's DataLoader, and on anything that a for loop accepts,
-    about which less can be told. The dataset is only read.
+    about which less is known. The dataset is only read.
 
     Args:
         loader: what the training loop iterates. Its position is put back, if it is ours.
         step: called with each batch, as your loop does. It trains for real; without one nothing is
-            said about waiting, only about what limits the loader.
+            reported about waiting, only about what limits the loader.
         seconds: about how long it takes. A batch that takes longer is waited for.
         skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
             decode, samples, copy, regions, remedies.

@@ -24,7 +24,7 @@ Words = Sequence[int]  # of randomness: steps.Words
 
 
 class Taken(NamedTuple):
-    """A field, as a step is told what it takes; ``shape`` is a record's, -1 where they differ."""
+    """A field, as a transform sees it; ``shape`` is a record's, -1 where they differ."""
 
     name: str
     kind: str

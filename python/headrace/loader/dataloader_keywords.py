@@ -91,9 +91,9 @@ KEYWORDS = {
                 "`collate_fn`",
                 "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
                 "write it (`mix(*default_collate(batch))`), also with their own RandomMixup and "
-                "RandomCutmix for v1, which are proven by their results, become a step; that of "
-                "its script for segmentation, with its `cat_list` as published, is padding by the "
-                "engine; every other one is run "
+                "RandomCutmix for v1, which are verified by their results, become a transform; "
+                "that of its script for segmentation, with its `cat_list` as published, is padding "
+                "by the engine; every other one is run "
                 "on the records of each finished batch of `.torch()` "
                 "([below](#collate-functions)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '
@@ -108,7 +108,7 @@ KEYWORDS = {
         (
             (
                 "`num_workers`",
-                "none: native threads. For steps in Python, `python_workers=`",
+                "none: native threads. For Python transforms, `python_workers=`",
             ),
         ),
         "not needed, records are processed by native threads; threads=N sets how many",
@@ -142,14 +142,14 @@ KEYWORDS = {
     "timeout": DataLoaderKeyword(
         (("`timeout`", "none: a wait that lasts is reported by name, after `patience=`"),),
         "not needed, a record that hangs is reported by name; patience= says after how long",
-        "a step that hangs is reported by name",
+        "a hanging transform is reported by name",
         (0,),
     ),
     "worker_init_fn": DataLoaderKeyword(
-        (("`worker_init_fn`", "none: steps in Python are seeded for each record"),),
-        f"not needed, {_NO_PROCESSES}; a step in Python gets its own random generator as the "
+        (("`worker_init_fn`", "none: Python transforms are seeded for each record"),),
+        f"not needed, {_NO_PROCESSES}; a Python transform gets its own random generator as the "
         "argument rng",
-        "steps in Python are seeded for each record, whichever process they run in",
+        "Python transforms are seeded for each record, whichever process they run in",
         (None,),
     ),
     "multiprocessing_context": DataLoaderKeyword(

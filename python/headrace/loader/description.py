@@ -114,7 +114,7 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
             f"{_core.__version__}: batches may differ"
         )
         return
-    raise _DIFFERS.error("the steps or the outputs are not those that were described")
+    raise _DIFFERS.error("the transforms or the outputs differ from the description")
 
 
 def _plain(value: Any) -> Any:
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Step) or (callable(value) and not isinstance(value, type)):
-        raise _NOT_PLAIN.error(f"{value!r} is a step in Python")
+        raise _NOT_PLAIN.error(f"{value!r} is a Python transform")
     if isinstance(value, enum.Enum):
         return str(value.value if isinstance(value.value, str) else value.name).lower()
     if not isinstance(value, Source) and _is_dtype(value):

@@ -29,7 +29,7 @@ def lent_rows(assembly: Assembly) -> LentRows | None:
         raise BAD_VALUE.error(
             f"workers is a pool of remote workers (got {pool!r})",
             hint="workers=hr.ray.pool(); threads= are those of this process, python_workers= "
-            "processes for steps in Python",
+            "processes for Python transforms",
         )
     out = LentRows(
         pool.makers(),

@@ -306,7 +306,7 @@ class Loader(Outputs):
         """All that decides the batches, as plain data that JSON can hold: the source as the call
         that made it, the steps, keywords, seed, version, and fingerprints of records and plan.
 
-        Not in it: threads, memory and which rank this is. ConfigError HR0173 for steps in Python,
+        Not in it: threads, memory and which rank this is. ConfigError HR0173 for Python transforms,
         HR0171 for sources that hold objects or more than 1 MB of arrays.
 
         >>> import headrace, numpy as np
@@ -378,11 +378,11 @@ class Loader(Outputs):
         return inspection.show(self, integer("n", n, 1), switch("draw", draw), wide)
 
     def trace(self, index: int = 0) -> inspection.Trace:
-        """The record at a position of the present epoch, after each step of the pipeline."""
+        """The record at a position of the current epoch, after each transform of the pipeline."""
         return inspection.trace(self, integer("index", index))
 
     def plan(self) -> inspection.Text:
-        """The steps and outputs, as the engine runs them."""
+        """The transforms and outputs, as the engine runs them."""
         return inspection.Text(self._assembly.engine().plan_text())
 
     def stats(self) -> inspection.Stats:

@@ -170,5 +170,5 @@ def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_wor
             report.add(
                 f"python_workers={count}",
                 ADVICE,
-                f"runs the steps in Python in {count} processes; now they have one thread",
+                f"runs the Python transforms in {count} processes; now they have one thread",
             )

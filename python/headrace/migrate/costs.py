@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What steps in Python cost per record, as the comparison of records measured it.
+"""What Python transforms cost per record, as the comparison of records measured it.
 
 By CPU time: of the step's own thread, for the median record; of the process, for the whole loader;
-of the dataset itself, which is what a DataLoader with num_workers=0 takes. All steps in Python have
-one thread, so the sum of their times bounds the rate.
+of the dataset itself, which is what a DataLoader with num_workers=0 takes. All Python transforms
+share one thread, so the sum of their times bounds the rate.
 """
 
 from __future__ import annotations

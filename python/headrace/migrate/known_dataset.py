@@ -120,5 +120,7 @@ def joint_transforms(dataset: Any) -> Any:
     NoFormat where it has those for the image alone: its target would stay behind."""
     together = dataset.transforms
     if type(together).__name__ == "StandardTransform":
-        raise NoFormat("its transform= takes the image alone, and its target would stay behind")
+        raise NoFormat(
+            "its transform= takes only the image, so its target would not be transformed"
+        )
     return together

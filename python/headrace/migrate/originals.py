@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms and datasets of torch that go on as Python steps.
+"""Transforms and datasets of torch that go on as Python transforms.
 
 They draw from the global generators of torch, NumPy and Python. For each record these are seeded
 from the record's own generator and put back afterwards, so that draws repeat exactly.

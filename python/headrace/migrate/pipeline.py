@@ -85,7 +85,7 @@ def parts_of(dataset: Dataset) -> Parts:
 
 
 def _keep_nothing(python: list[Translated]) -> bool:
-    """Whether steps in Python are as they were after calls: none hands anything to the next."""
+    """Whether Python transforms are as they were after calls: none hands anything to the next."""
     for step in python:
         assert step.before is not None
         before = [guards.held(each, ()) for each in step.transforms]

@@ -7,7 +7,7 @@ import dataclasses
 
 from headrace.printable import for_terminal
 
-NATIVE, PYTHON, DROPPED = "native", "Python step", "not needed"
+NATIVE, PYTHON, DROPPED = "native", "Python transform", "not needed"
 CHANGED, ADVICE = "changed", "advice"
 
 

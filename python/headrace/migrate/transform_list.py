@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms, v1 and v2, as Headrace's; what has none stays as a step in Python.
+"""torchvision's transforms, v1 and v2, as Headrace's; what has none stays as a Python transform.
 
 Each translation also has a steady form, in which nothing is random, on both sides: these are
 compared.
@@ -35,7 +35,7 @@ from headrace.migrate.translations.registry import (
 def translate(transform: Any, form: Form) -> list[Translated]:
     """The steps of a dataset's ``transform``; ``form`` is changed to what comes out.
 
-    What has no operator becomes a step in Python; NoOperator where transforms take whole records.
+    What has no operator becomes a Python transform; NoOperator where transforms take whole records.
     """
     out: list[Translated] = []
     waiting = opened(transform)

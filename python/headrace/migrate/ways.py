@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to write in the place of a step in Python, so that it is native."""
+"""What to write in the place of a Python transform, so that it is native."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 convert datasets.
 
     pool = hr.ray.pool(cpus="auto")
-    train = hr.Loader("/data/train", steps, batch_size=256, shuffle=True, workers=pool)
+    train = hr.Loader("/data/train", transforms, batch_size=256, shuffle=True, workers=pool)
 
 Ray starts the processes, places them, and carries the bytes; nothing here speaks to another machine
 by itself. Imported when it is asked for; needs ``pip install ray``.

@@ -30,7 +30,7 @@ def datasource(
     included. batch_size: records that are made at once. block: bytes of rows of one read task.
     epoch: whose order and draws they have. keywords: of Loader.
 
-    Each task opens the source again, so let its index lie where all machines see it.
+    Each task opens the source again, so put its index where all machines can read it.
     """
     import ray
     from ray.data.block import BlockAccessor, BlockMetadata

@@ -236,7 +236,7 @@ def _files(fs: Any) -> Files:
     if "multistorageclient" in modules and hasattr(fs, "read"):
         return MultiStorageFiles(fs)
     raise _NOT_A_FILESYSTEM.error(
-        f"{type(fs).__module__}.{type(fs).__name__} is none of these",
+        f"{type(fs).__module__}.{type(fs).__name__} is not one of these",
         hint='hr.open("bucket/train", filesystem=fsspec.filesystem("s3"))',
     )
 

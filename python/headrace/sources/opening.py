@@ -110,7 +110,7 @@ def open(
 
 def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[str, Any]) -> Source:
     """A ``datasets.Dataset`` of Hugging Face: its table, or its records where a function of the
-    user's makes them (``with_transform``). Images stand upright, as that library turns them."""
+    user's makes them (``with_transform``). Images are upright, as that library rotates them."""
     if isinstance(dataset, Mapping):
         raise NOT_A_SOURCE.error(
             f"a {type(dataset).__name__} of the splits {', '.join(map(str, dataset))}",

@@ -124,12 +124,12 @@ class Source:
         return self.engine.fingerprint
 
     def with_kinds(self, kinds: Mapping[str, str]) -> Source:
-        """The same records, with fields that mean something else to the steps.
+        """The same records, with other kinds for some fields.
 
         kinds: of fields, by name. "mask": an image of class ids, which are resized without mixing
         and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
-        the record's images, which no step may leave behind; "tensor"; "label". Boxes of pixels
-        follow the images where their format is said: "boxes:xyxy", "boxes:xywh" or
+        the record's images, which must move with them; "tensor"; "label". Boxes of pixels
+        follow the images if their format is declared: "boxes:xyxy", "boxes:xywh" or
         "boxes:cxcywh", or of rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy"; of
         boxes in shares of the image ("boxes:cxcywh_normalized" and the like)
         ConvertBoundingBoxFormat makes pixels. ConfigError HR0181 where the values cannot be of the
@@ -149,8 +149,8 @@ class Source:
         """The same records, with fields whose rows are about the same objects.
 
         fields: arrays with one row for each object along their first axis: boxes and their labels,
-        areas, masks, keypoints. A step that drops rows drops them from all of these. COCO and packs
-        of it know their group. ConfigError HR0187 where a field has no rows, or a group already.
+        areas, masks, keypoints. A transform that drops rows drops them from all of these. COCO and
+        packs of it know their group. ConfigError HR0187 if a field has no rows, or has a group.
 
         >>> import headrace, numpy as np
         >>> from headrace import transforms as T

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes for steps written in Python that hold the GIL."""
+"""Processes for transforms written in Python that hold the GIL."""

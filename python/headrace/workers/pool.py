@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes for steps in Python that hold the GIL: ``Loader(..., python_workers=N)``.
+"""Processes for Python transforms that hold the GIL: ``Loader(..., python_workers=N)``.
 
 The engine calls a step with many records; with workers that call goes to one of N processes, and as
 many calls are under way at once. Processes are spawned, so nothing of this process is copied but
@@ -121,7 +121,8 @@ class Worker:
                 hint="if __name__ == '__main__': around it, or in a function that is called there",
             )
         raise _NOT_FOUND.error(
-            failure[0], hint="define the steps in a module that can be imported, not at a prompt"
+            failure[0],
+            hint="define the transforms in a module that can be imported, not at a prompt",
         )
 
     def run(self, number: int, step: Step, records: list[Record], kinds: Kinds) -> list[Any]:
@@ -134,7 +135,7 @@ class Worker:
             raise _ENDED.error(
                 f"[{step.name}] worker {self.number} (process {self.process.pid}) "
                 f"{self._how_it_ended()} while it worked on {len(records)} records",
-                hint="python_workers=0 runs the step in this process",
+                hint="python_workers=0 runs the transform in this process",
             ) from None
         except BaseException:  # Ctrl-C: its answer is still to come, and nobody will take it
             self.broken = True

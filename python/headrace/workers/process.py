@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that runs Python steps for a loader with ``python_workers=``.
+"""The process that runs Python transforms for a loader with ``python_workers=``.
 
 It is started by the pool, unpickles the steps once, then answers each message of records
 with their new values until its loader lets go of it.

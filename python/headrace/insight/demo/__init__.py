@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job from end to end: photos on disk -> a training loop, beside a plain DataLoader."""
+"""The main job end to end: photos on disk -> a training loop, next to a plain DataLoader."""

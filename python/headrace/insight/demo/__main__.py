@@ -26,7 +26,7 @@ SAMPLES = 24
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="demo",
-        description="Feeds a training loop from a folder of photos, beside a plain PyTorch "
+        description="Feeds a training loop from a folder of photos, next to a plain PyTorch "
         "DataLoader, and writes a report.",
     )
     parser.add_argument("path", nargs="?", type=Path, help="photos, one folder a class "

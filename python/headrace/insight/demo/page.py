@@ -30,7 +30,7 @@ STAGES = {
     ),
     "resizing": Stage(("resample",), "the crop to 224 x 224 pixels, antialiased"),
     "writing": Stage(("store",), "flip, normalize, float32, into the batch's memory; one pass"),
-    "steps in Python": Stage(("python",), "functions in the list of transforms"),
+    "Python transforms": Stage(("python",), "functions in the list of transforms"),
 }
 PHASES = {"feeding": "feeding alone", "training": "with training"}
 SAMPLE_SIDE = 112
@@ -98,7 +98,7 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
 def lead(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
     text = f"{ours['records']:,} photos, decoded, cropped, flipped and normalized on "
     text += f"{ours['threads']} threads"
-    return text + (", beside a PyTorch DataLoader with as many workers" if peer else "")
+    return text + (", compared with a PyTorch DataLoader with as many workers" if peer else "")
 
 
 def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:

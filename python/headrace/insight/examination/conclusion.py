@@ -46,7 +46,7 @@ def conclude(found: Findings) -> None:
     else:
         case = dataclasses.replace(case, step_seconds=0.0)
     if found.anatomy is None and found.ours is not None and not case.stages:
-        found.note("Without the experiment 'decode' nobody knows what the loader does.")
+        found.note("Without the experiment 'decode' it is unknown what the loader does.")
     noise = _noise_of_copies(found)
     report.detail = judge(case, windows, noise, found.crowding, timed.batches)
     report.verdict = report.detail.word
@@ -121,7 +121,7 @@ def _within_memory(found: Findings, case: Case, rate: float) -> Case:
 
 
 def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool, int]:
-    """Stages, workers, whether they work ahead, interpreters for steps in Python."""
+    """Stages, workers, whether they work ahead, interpreters for Python transforms."""
     stages = found.anatomy.stages if found.anatomy else ()
     if found.ours is not None:
         pool = found.ours.assembly.workers.count
@@ -134,7 +134,7 @@ def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool
     if alone.wait_cpu > 0.5:
         return (Stage("its own code", "python", seconds, ("gil",)),), 1, ahead, 1
     if multiprocessing.active_children():
-        found.note("The loader has processes of its own, into which nobody can look.")
+        found.note("The loader has separate processes, which cannot be inspected.")
         return (), 1, ahead, 1
     return (Stage("reading", "storage", seconds, ("disk",)),), 1, ahead, 1
 

@@ -138,7 +138,7 @@ def read_storage(found: Findings, seconds: float) -> None:
         "record bytes": seen.record_bytes,
         "random reads a second": seen.random_rates,
         "sequential bytes a second": seen.sequential_bytes,
-        "from": "the disk, as far as it could be told" if seen.cold else "wherever it lies",
+        "from": "the disk, as far as is known" if seen.cold else "wherever it lies",
     }
     if found.reads is not None and raw is not None:
         found.reads = found.reads._replace(small_files=raw.small_files)

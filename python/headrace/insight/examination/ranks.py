@@ -100,7 +100,7 @@ def why(slow: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     known = [row["data_seconds"] for row in others if row["data_seconds"]]
     own = slow["data_seconds"]
     if not own or not known or own < _MUCH * statistics.median(known):
-        return "its loader alone is as fast as the others', so something beside it slows it down"
+        return "its loader alone is as fast as the others', so something else slows it down"
     text = (
         f"its loader alone takes {1000 * own:.1f} ms for a batch, the others' "
         f"{1000 * statistics.median(known):.1f} ms"

@@ -85,7 +85,7 @@ def _refusal(host: str, port: int, error: Exception) -> Exception:
     number = error.errno if isinstance(error, OSError) else None
     why = getattr(error, "strerror", None) or str(error)
     if number == errno.EADDRINUSE:
-        why = "somebody else listens there"
+        why = "the port is in use"
     hint = "port=0 takes any free one"
     rank = os.environ.get("LOCAL_RANK")
     if number == errno.EADDRINUSE and rank is not None:

@@ -120,7 +120,7 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
         stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
     stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]
     if spent["python"] > 0:
-        stages.append(Stage("steps in Python", "python", spent["python"], ("gil",)))
+        stages.append(Stage("Python transforms", "python", spent["python"], ("gil",)))
     return [stage for stage in stages if stage.seconds > 0], timed
 
 

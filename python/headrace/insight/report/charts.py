@@ -38,7 +38,7 @@ def shares(report: Results) -> Chart | str:
     """Of the loop's time: waiting, and the rest."""
     stall = report.stall_share
     if stall is None or not finite(stall):
-        return "Without a training step nobody can tell how much of the time a loop would wait."
+        return "Without a training step it is unknown how much of the time a loop would wait."
     stall = min(1.0, max(0.0, stall))
     parts = (("data", "waiting for data", stall), ("step", "in the training step", 1 - stall))
 

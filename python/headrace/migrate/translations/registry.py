@@ -149,7 +149,7 @@ def native(transform: Any, form: Form) -> Translated | None:
         notes.append("Pillow's filter in place of torch's on tensors: up to 1 of 255 apart")
         original = _through_pillow(original)
     if known.resamples and any(map(is_mask, _parts(form.probes[0]))):
-        notes.append("masks as Pillow resizes them, torchvision's go up to half a pixel beside")
+        notes.append("masks as Pillow resizes them; torchvision's are off by up to half a pixel")
         original = _masks_by_pillow(original)
     if known.sizes:
         form.fixed = True

@@ -117,7 +117,7 @@ def rand_augment(transform: Any, form: Form) -> Made:
     shared = _shared(ops)
     chosen = digest(described_choice([op.name for op in ops], transform.choice_weights))
     if chosen not in SETS:
-        raise NoOperator("its operations are none of timm's own sets")
+        raise NoOperator("its operations are not one of timm's sets")
     most = _one([op.magnitude_max for op in ops], "their largest magnitude")
     pieces = [
         SETS[chosen],
@@ -154,7 +154,7 @@ def auto_augment(transform: Any, form: Form) -> Made:
     shared = _shared(ops)
     name = SETS.get(digest(described_policy(transform.policy)))
     if name is None or any(op.magnitude_max is not None for op in ops):
-        raise NoOperator("its policy is none of timm's own")
+        raise NoOperator("its policy is not one of timm's")
     return _drawn(name + _noise(ops, 0, None), form, shared)
 
 
