@@ -38,7 +38,7 @@ void LoaderHandle::close(const std::function<void()>& interrupted) {
   ReleasedGil no_gil;
   // Whoever is in a call keeps it for so long, but its threads are to do no more.
   if (!forked_from_running_engine())
-    finish_within(patience, [closing] { closing->rest(); }, interrupted);
+    finish_within(patience, [closing] { closing->stop_workers(); }, interrupted);
   closing.reset();
 }
 
@@ -291,9 +291,9 @@ void bind_loader(nb::module_& module) {
           },
           nb::arg("state"), nb::sig("def load_state(self, state: dict[str, int]) -> None"))
       .def(
-          "settle",
+          "load_resident",
           [](LoaderHandle& self) {
-            return self.with([](Loader& loader) { return loader.settle(check_signals); });
+            return self.with([](Loader& loader) { return loader.load_resident(check_signals); });
           },
           "Makes what is to stay in memory now. True where batches lie on the device.")
       .def_prop_ro(

@@ -8,10 +8,9 @@
 //   for (int epoch = 0; epoch < 90; ++epoch)
 //     while (auto batch = loader.next()) use((*batch)["image"]);
 //
-// A Loader is moved (next, restart, set_epoch, load_state, take_back, settle, close) by one thread
-// at a time; what is const may be asked by others meanwhile, and so may batch() and what is about
-// rows. Batches may be
-// kept and dropped on any thread, also after the Loader is gone.
+// A Loader is moved (next, restart, set_epoch, load_state, take_back, load_resident, close) by one
+// thread at a time; what is const may be asked by others meanwhile, and so may batch() and what is
+// about rows. Batches may be kept and dropped on any thread, also after the Loader is gone.
 #pragma once
 
 #include <array>
@@ -171,7 +170,7 @@ class Loader {
 
   // Makes what is to stay in memory now rather than with the first batch. True where batches are
   // cut on the device that the options name, and lie there.
-  bool settle(const std::function<void()>& interrupted = {});
+  bool load_resident(const std::function<void()>& interrupted = {});
 
   // One batch by its number, apart from the iteration: what `next` gave or will give there.
   Batch batch(int64_t epoch, int64_t index);
@@ -195,7 +194,7 @@ class Loader {
   std::vector<BadRecord> quarantine() const;
   std::string resolved(std::string_view option) const;  // "2 (allowed cores)"
   // The threads do no more; also while another thread is in a call, which then waits for nothing.
-  void rest();
+  void stop_workers();
   void close();
 
  private:

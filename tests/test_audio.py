@@ -307,7 +307,7 @@ def test_decoding_is_counted(folder: Path) -> None:
     assert loader.stats()["stages"]["entropy"] > 0
 
 
-FORESEEN = {
+PREDICTED = {
     "waveforms": [],
     "resampled": [T.Resample(16000, 11025), T.Vol(0.5), T.Mono()],
     "own rate": [T.Resample(new_freq=8000)],
@@ -319,28 +319,28 @@ FORESEEN = {
 }
 
 
-@pytest.mark.parametrize("case", list(FORESEEN))
+@pytest.mark.parametrize("case", list(PREDICTED))
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
-def test_batches_are_the_same_whether_lengths_were_foreseen_or_not(
+def test_batches_are_the_same_whether_lengths_were_predicted_or_not(
     folder: Path, case: str, ragged: str
 ) -> None:
     def loader(threads: int = 1) -> Any:
         how = {"ragged": ragged, "shuffle": True, "seed": 3, "threads": threads}
         if ragged == "pad" and case == "waveforms":
             how |= {"pad_value": {"audio": -0.25}, "pad_to_multiple_of": 64}
-        return hr.Loader(src, FORESEEN[case], batch_size=2, **how)
+        return hr.Loader(src, PREDICTED[case], batch_size=2, **how)
 
     src = hr.open(folder)
     before = loader()
     expected = [batch._asdict() for batch in before]
-    assert before.stats()["foreseen"] == 0
+    assert before.stats()["predicted"] == 0
     src.lengths("audio")
     for threads in (1, 3):
         again = loader(threads)
         batches = [batch._asdict() for batch in again]
         for got, wanted in zip(batches, expected, strict=True):
             np.testing.assert_equal(got, wanted)
-        assert again.stats()["foreseen"] == 3
+        assert again.stats()["predicted"] == 3
 
 
 PACKED: dict[str, tuple[list[Any], int]] = {  # steps, and the axis that they leave open
@@ -358,12 +358,12 @@ def stereo_files(root: Path) -> hr.Source:
     return hr.open(root)
 
 
-@pytest.mark.parametrize("foreseen", [False, True])
+@pytest.mark.parametrize("predicted", [False, True])
 @pytest.mark.parametrize("case", list(PACKED))
-def test_sounds_are_packed_along_their_frames(tmp_path: Path, case: str, foreseen: bool) -> None:
+def test_sounds_are_packed_along_their_frames(tmp_path: Path, case: str, predicted: bool) -> None:
     src = stereo_files(tmp_path / "stereo")
     steps, axis = PACKED[case]
-    if foreseen:
+    if predicted:
         src.lengths("audio")
 
     def loader(ragged: str, **how: Any) -> Any:
@@ -402,7 +402,7 @@ def test_devices_get_the_same_packed_sounds(tmp_path: Path, devices: int) -> Non
 
 @pytest.mark.parametrize("on_error", ["skip", "substitute"])
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
-def test_what_was_foreseen_and_does_not_come_true_changes_nothing(
+def test_what_was_predicted_and_does_not_come_true_changes_nothing(
     folder: Path, stored: list[Any], ragged: str, on_error: str
 ) -> None:
     src = hr.open(folder)
@@ -411,20 +411,20 @@ def test_what_was_foreseen_and_does_not_come_true_changes_nothing(
         steps = [T.MelSpectrogram(16000, n_fft=64, n_mels=8)] if ragged == "pad" else []
         how = {"shuffle": True, "seed": 5, "on_error": on_error, "threads": 2}
         loader = hr.Loader(src, steps, batch_size=3, ragged=ragged, **how)
-        return [batch._asdict() for batch in loader], loader.stats()["foreseen"]
+        return [batch._asdict() for batch in loader], loader.stats()["predicted"]
 
     src.lengths("audio")
     longer = sounds.int16_waves(1700, seed=9)
     (folder / "no" / "1.wav").write_bytes(sounds.wav_of(longer))  # it was shorter
     (folder / "yes" / "3.wav").write_bytes(sounds.wav_of(stored[3])[:-300])  # bad from now on
-    foreseen, count = batches()
+    predicted, count = batches()
     assert count < 2
     moved = folder.rename(folder.with_name("moved"))  # of which nothing is known
     src = hr.open(moved)
-    unforeseen, none = batches()
+    unpredicted, none = batches()
     assert none == 0
-    np.testing.assert_equal(foreseen, unforeseen)
-    rows = sum(len(batch["label"]) for batch in foreseen)
+    np.testing.assert_equal(predicted, unpredicted)
+    rows = sum(len(batch["label"]) for batch in predicted)
     assert rows == (5 if on_error == "skip" else 6)
 
 

@@ -102,7 +102,7 @@ class Raised final : public UnfinishedRows {
   size_t scratch_bytes() const override { return off_ ? 0 : slot_bytes(); }
   size_t crossing_bytes() const override { return slot_bytes(); }
   size_t verdict_bytes() const override { return off_ ? 0 : size_t(rows_); }
-  void queue(Stream& stream, const There& there, void* finished) const override {
+  void queue(Stream& stream, const DevicePointers& there, void* finished) const override {
     auto* const to = static_cast<uint8_t*>(finished);
     stream.run([this, there, to] {
       for (int64_t row = 0; row < rows_; ++row) {

@@ -26,7 +26,7 @@ bool touches(const Step& step, int field) {
 }
 
 // Outputs that would be decoded, but for a step that is passed over here.
-int64_t made_before(const Plan& plan, const LeftToDevice& left) {
+int64_t made_before(const Plan& plan, const DeviceWork& left) {
   int64_t count = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     if (!left.decodes(i)) continue;

@@ -31,7 +31,7 @@ struct DeliveredCounts {
 };
 
 struct EngineStats : DeliveredCounts {
-  int64_t copies = 0, foreseen = 0;
+  int64_t copies = 0, predicted = 0;
   double wait_seconds = 0, memory_wait_seconds = 0;
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;

@@ -60,7 +60,7 @@ bool OpenBatches::begin(int64_t epoch, int64_t batch) {
   epoch_ = epoch;
   next_open_ = batch;
   next_sequence_ = 0;
-  foreseen_.reset();
+  predicted_.reset();
   return goes_on;
 }
 
@@ -183,9 +183,9 @@ std::unique_ptr<RecordRun> OpenBatches::new_run(OpenBatch& batch, int first, int
 
 // --- Opening -------------------------------------------------------------------------------------
 //
-// The memory of rows that are foreseen counts as that of lists, from when the batch is opened, and
+// The memory of rows that are predicted counts as that of lists, from when the batch is opened, and
 // as that of tensors from when it is full: as if values had been held one by one and copied then.
-// So what is foreseen changes neither how much is made ahead nor which batches are refused.
+// So what is predicted changes neither how much is made ahead nor which batches are refused.
 
 // Note [When the third buffer is used]
 // While the consumer waits for data, two buffers do: it lets go of one batch as it takes the next,
@@ -206,24 +206,24 @@ bool OpenBatches::open_next() {
   // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
   if (static_cast<int>(open_.size()) >= shares_.depth) return false;
   const BatchRange range = task_.layout.range(next_open_);
-  if (!foreseen_) {
+  if (!predicted_) {
     const auto index = [this, epoch = epoch_](int64_t at) { return order_.index_at(epoch, at); };
-    foreseen_ = foresee(*task_.plan, task_.sounds, task_.seed, static_cast<uint64_t>(epoch_), range,
-                        index, shares_.lists / 2);
+    predicted_ = predict(*task_.plan, task_.sounds, task_.seed, static_cast<uint64_t>(epoch_),
+                         range, index, shares_.lists / 2);
   }
-  if (!open_.empty() && list_bytes_ + foreseen_->bytes > shares_.lists) return false;
+  if (!open_.empty() && list_bytes_ + predicted_->bytes > shares_.lists) return false;
   auto memory = [this](size_t output, size_t bytes) {
     return task_.plan->outputs()[output].as_list ? values_.take(bytes) : rings_.take(output, bytes);
   };
   open_.push_back(std::make_unique<OpenBatch>(OpenBatch{
       .builder = BatchBuilder(*task_.plan, *task_.source, epoch_, next_open_, range,
-                              std::move(memory), on_device_, std::move(foreseen_->rows))}));
+                              std::move(memory), on_device_, std::move(predicted_->rows))}));
   BatchLedger& ledger = open_.back()->ledger;
   ledger.first_sequence_ = next_sequence_;
   ledger.lent_from_ = static_cast<int>(range.size());
-  ledger.list_bytes_ = ledger.foreseen_bytes_ = foreseen_->bytes;
-  list_bytes_ += foreseen_->bytes;
-  foreseen_.reset();
+  ledger.list_bytes_ = ledger.predicted_bytes_ = predicted_->bytes;
+  list_bytes_ += predicted_->bytes;
+  predicted_.reset();
   ++next_open_;
   next_sequence_ += range.size();
   if (task_.plan->batch_steps().empty()) return true;
@@ -246,7 +246,7 @@ void OpenBatches::note(RecordRun& run) {
   const size_t bytes = std::exchange(report.list_bytes, 0);
   ledger.list_bytes_ += bytes;
   list_bytes_ += bytes;
-  const bool fits = ledger.list_bytes_ - ledger.foreseen_bytes_ <= shares_.lists;
+  const bool fits = ledger.list_bytes_ - ledger.predicted_bytes_ <= shares_.lists;
   if (bytes == 0 || !has_lists_ || fits) return;
   ledger.too_large_ = true;
   progress_.notify_all();
@@ -481,7 +481,7 @@ void OpenBatches::leave(const OpenBatch& open, const Batch& batch) {
   list_bytes_ -= open.ledger.list_bytes_;
   assembled_bytes_ -= open.ledger.assembled_bytes_;
   ++stats_.batches;
-  stats_.foreseen += open.builder.came_true();
+  stats_.predicted += open.builder.prediction_held();
   stats_.records += batch.size;
   for (const BatchField& field : batch.fields) {
     if (!field.unfinished) continue;

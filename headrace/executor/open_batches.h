@@ -20,7 +20,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/executor/batch/batch.h"
 #include "headrace/executor/batch/batch_builder.h"
-#include "headrace/executor/batch/foreseen_rows.h"
+#include "headrace/executor/batch/predicted_rows.h"
 #include "headrace/executor/engine_stats.h"
 #include "headrace/executor/memory/memory_shares.h"
 #include "headrace/executor/memory/slot_rings.h"
@@ -49,9 +49,9 @@ class BatchLedger {
   std::vector<int> unsettled_;  // rows by group, where there are batch steps
   int64_t warnings_ = 0;
   PictureRemarks remarks_;
-  size_t list_bytes_ = 0;      // of fields delivered as lists, which have no slot
-  size_t foreseen_bytes_ = 0;  // of these, what was foreseen
-  bool too_large_ = false;     // these alone exceed the share for them
+  size_t list_bytes_ = 0;       // of fields delivered as lists, which have no slot
+  size_t predicted_bytes_ = 0;  // of these, what was predicted
+  bool too_large_ = false;      // these alone exceed the share for them
   // Note [Who makes the tensors of ragged fields]
   enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly_ = Assembly::kNone;
   size_t assembled_bytes_ = 0;  // that they take, as soon as it is known
@@ -178,12 +178,12 @@ class OpenBatches {
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
-  bool consumer_waits_ GUARDED_BY(mutex_) = false;        // inside await()
-  bool consumer_keeps_ GUARDED_BY(mutex_) = false;        // more than one batch when it came last
-  int64_t epoch_ GUARDED_BY(mutex_) = -2;                 // none yet, nor the one after it
-  int64_t next_open_ GUARDED_BY(mutex_) = 0;              // batch to open next
-  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;          // of its first row
-  std::optional<Foresight> foreseen_ GUARDED_BY(mutex_);  // of its ragged fields, once known
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;          // inside await()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;          // more than one batch when it came last
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;                   // none yet, nor the one after it
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;                // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;            // of its first row
+  std::optional<Prediction> predicted_ GUARDED_BY(mutex_);  // of its ragged fields, once known
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
   size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;                        // of open_

@@ -9,7 +9,7 @@
 
 #include "headrace/executor/bad_records.h"
 #include "headrace/finish/device_decoding.h"
-#include "headrace/finish/left_to_device.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
@@ -26,7 +26,7 @@ struct RowTask {
   uint64_t seed = 0;
   OnError on_error = OnError::kRaise;
   // Whose rows are finished on the device, and their batches' fields `unfinished`.
-  LeftToDevice left = {};
+  DeviceWork left = {};
   // shared: with the loader, and what else makes batches for it.
   std::shared_ptr<DeviceDecoding> decoding = {};
   // By schema field: what is known of its audio, null where nothing is.

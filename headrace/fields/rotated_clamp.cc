@@ -13,16 +13,16 @@ namespace {
 
 // torch's: what is not a number stays so, on whichever side.
 template <class Real>
-Real least_of(Real a, Real b) {
+Real min_of(Real a, Real b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
 }
 template <class Real>
-Real most_of(Real a, Real b) {
+Real max_of(Real a, Real b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
 }
 template <class Real>
 Real between(Real value, Real low, Real high) {
-  return least_of(most_of(value, low), high);
+  return min_of(max_of(value, low), high);
 }
 
 template <class Real>
@@ -37,8 +37,8 @@ template <class Real>
 size_t first_corner(const BoxCorners<Real>& box) {
   Real most_x = 0, most_y = 0;
   for (size_t i = 0; i < 8; i += 2) {
-    most_x = i ? most_of(most_x, std::abs(box[i])) : std::abs(box[i]);
-    most_y = i ? most_of(most_y, std::abs(box[i + 1])) : std::abs(box[i + 1]);
+    most_x = i ? max_of(most_x, std::abs(box[i])) : std::abs(box[i]);
+    most_y = i ? max_of(most_y, std::abs(box[i + 1])) : std::abs(box[i + 1]);
   }
   size_t first = 0;
   Real least = std::numeric_limits<Real>::quiet_NaN();
@@ -83,12 +83,12 @@ struct Lines {
 };
 
 template <class Real>
-Real most_of(const std::array<Real, 4>& all) {
-  return most_of(most_of(all[0], all[1]), most_of(all[2], all[3]));
+Real max_of(const std::array<Real, 4>& all) {
+  return max_of(max_of(all[0], all[1]), max_of(all[2], all[3]));
 }
 template <class Real>
-Real least_of(const std::array<Real, 4>& all) {
-  return least_of(least_of(all[0], all[1]), least_of(all[2], all[3]));
+Real min_of(const std::array<Real, 4>& all) {
+  return min_of(min_of(all[0], all[1]), min_of(all[2], all[3]));
 }
 
 // Moves the sides: outwards as far as the first and the last corner's need it to lie on the edge
@@ -106,11 +106,11 @@ void move_sides(Lines<Real>& lines, const Lines<Real>& whole, Size canvas, Clamp
     const Real middle = b[0] = b[3] = (b[0] + b[3]) / 2;
     const std::array<Real, 4> lower{middle * a[1] / a[0], b[2] * a[1] / a[2],
                                     (a[0] - a[1]) * width + middle, (a[2] - a[1]) * width + b[2]};
-    b[1] = least_of(most_of(lower), b[1]);
+    b[1] = min_of(max_of(lower), b[1]);
     const std::array<Real, 4> upper{height * (1 - a[2] / a[3]) + middle * a[2] / a[3],
                                     height * (1 - a[2] / a[1]) + b[1] * a[2] / a[1],
                                     (a[1] - a[2]) * width + b[1], (a[3] - a[2]) * width + middle};
-    b[2] = most_of(least_of(upper), b[2]);
+    b[2] = max_of(min_of(upper), b[2]);
   }
   const auto& m = whole.b;
   b[0] = between(b[0], m[0], m[2]);
@@ -133,8 +133,8 @@ BoxCorners<Real> cut_at_the_left(const BoxCorners<Real>& box, const BoxCorners<R
   if (gone) return {};
   if (level) {
     BoxCorners<Real> out = box;
-    out[0] = most_of(x1, Real{0});
-    out[6] = most_of(x4, Real{0});
+    out[0] = max_of(x1, Real{0});
+    out[6] = max_of(x4, Real{0});
     return out;
   }
   const bool meets = std::ranges::none_of(met, [](Real value) { return std::isnan(value); });

@@ -387,7 +387,7 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   write_array(to, offsets_at_, offsets);
 }
 
-const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
+const int64_t* CodedRows::queue(Stream& stream, const DevicePointers& there) const {
   const uint8_t* const parameters = there.parameters;
   if (decodes()) {
     uint8_t* const out = there.scratch + out_at_;

@@ -49,7 +49,7 @@ class CodedRows {
   // known, or would be learned.
   static bool knows_rows(const EncodedPicture& picture);
   // Its steps do not end as the device finishes pictures: it is not decoded there either.
-  void pass_over() { log_->count(DeviceDecoding::Place::kEnd); }
+  void count_cpu_decode() { log_->count(DeviceDecoding::Place::kEnd); }
   // It crosses by itself.
   void leave(int64_t row) {
     rows_[size_t(row)].coded = nullptr;
@@ -74,12 +74,12 @@ class CodedRows {
   size_t verdict_bytes() const;
 
   // On the device, each at a multiple of UnfinishedRows::kAlignment.
-  using There = UnfinishedRows::There;
+  using DevicePointers = UnfinishedRows::DevicePointers;
   // scratch: how far the scratch memory lies behind the slot there.
   void write_parameters(uint8_t* to, size_t scratch) const;
   // Makes the pixels, (C, H, W) each. Returns the offsets of the rows' from there.slot, which lie
   // on the device.
-  const int64_t* queue(Stream& stream, const There& there) const;
+  const int64_t* queue(Stream& stream, const DevicePointers& there) const;
   bool accepts(const uint8_t* verdict) const;
 
  private:

@@ -219,7 +219,7 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   const std::vector<int64_t> bad{100};  // the record of row 0
   filling.log->distrust(bad);
   expect(Place::kDamaged, file.recipe(window));
-  filling.coded.pass_over();
+  filling.coded.count_cpu_decode();
   EXPECT_EQ(filling.counted(Place::kEnd), 1);
 }
 

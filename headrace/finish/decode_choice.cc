@@ -49,7 +49,7 @@ DecodeChoice choose_decode(const DecodeQuestion& question) {
 
 DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish) {
   DecodeChoice choice = choose_decode(question);
-  if (!choice.there || std::ranges::count(finish.decodable, true)) return choice;
+  if (!choice.on_device || std::ranges::count(finish.decodable, true)) return choice;
   return on_cpu(question, finish.any()
                               ? "only clips or masks are finished there, which threads decode"
                               : "images are finished on the " + finish.text);

@@ -24,7 +24,7 @@ struct DecodeQuestion {
 };
 
 struct DecodeChoice {
-  bool there = false;
+  bool on_device = false;
   std::string text;  // "device: cuda:0", "cpu: batches stay on the host"
 };
 

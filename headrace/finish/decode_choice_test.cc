@@ -32,7 +32,7 @@ DecodeQuestion question(DecodeUse use, const Device& device) {
 }
 
 const FinishChoice kFinished{
-    .there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {true}};
+    .places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {true}};
 
 TEST(DecodeChoice, DeviceMeansWhicheverDeviceThereIs) {
   const Gpu gpu;
@@ -40,7 +40,7 @@ TEST(DecodeChoice, DeviceMeansWhicheverDeviceThereIs) {
   for (const Device* device :
        std::initializer_list<const Device*>{&gpu, host_device().get(), &simulated}) {
     const DecodeChoice choice = choose_decode(question(DecodeUse::kDevice, *device), kFinished);
-    EXPECT_TRUE(choice.there);
+    EXPECT_TRUE(choice.on_device);
     EXPECT_EQ(choice.text, "device: " + device->name());
   }
 }
@@ -77,7 +77,7 @@ TEST(DecodeChoice, WhereNothingStandsInTheWayOfTheCpu) {
   asked.device = nullptr;
   EXPECT_EQ(choose_decode(asked).text, "cpu: batches stay on the host");
   asked.strict = true;  // nor does what would stand in the way of a device
-  EXPECT_FALSE(choose_decode(asked).there);
+  EXPECT_FALSE(choose_decode(asked).on_device);
 }
 
 // What prevents it is an error for "device" and a reason for "auto".
@@ -89,7 +89,7 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
       change(asked);
       if (use == DecodeUse::kAuto) {
         const DecodeChoice choice = choose_decode(asked, finish);
-        EXPECT_FALSE(choice.there);
+        EXPECT_FALSE(choice.on_device);
         EXPECT_EQ(choice.text, "cpu: " + why);
         continue;
       }
@@ -111,7 +111,7 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
   expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine prevents it"},
          "images are finished on the host: RandomAffine prevents it");
   expect([](DecodeQuestion&) {},
-         {.there = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
+         {.places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
          "only clips or masks are finished there, which threads decode");
 }
 

@@ -119,7 +119,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");
   }
   if (out.text.empty()) return {{}, "host: " + why_not};
-  out.there = std::move(there);
+  out.places = std::move(there);
   out.decodable = std::move(decodable);
   return out;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/finish/left_to_device.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -17,12 +17,12 @@ namespace headrace {
 enum class FinishUse : uint8_t { kHost, kAuto, kDevice };
 
 struct FinishChoice {
-  std::vector<FinishPlace> there = {};  // by output; empty: none
+  std::vector<FinishPlace> places = {};  // by output; empty: none
   std::string text = {};             // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
   bool asked = false;                // T.ToDevice says so, and is not to be left to the host
   std::vector<bool> decodable = {};  // by output: of these, one picture a record, no clip
 
-  bool any() const { return !there.empty(); }
+  bool any() const { return !places.empty(); }
 };
 
 // device: where batches go, by its name; empty: nowhere. for_decoding: also what is delivered as

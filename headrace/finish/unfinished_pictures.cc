@@ -184,7 +184,7 @@ size_t UnfinishedPictures::crossing_bytes() const {
 }
 
 // The sets of tables, wherever they are there; null: samples stay as they are.
-const uint8_t* UnfinishedPictures::queue_tables(Stream& stream, const There& there) const {
+const uint8_t* UnfinishedPictures::queue_tables(Stream& stream, const DevicePointers& there) const {
   if (maps_.count == 0) return nullptr;
   const uint8_t* const maps = there.parameters + maps_.at;
   if (pairs_.count == 0) return maps;
@@ -200,7 +200,7 @@ const uint8_t* UnfinishedPictures::queue_tables(Stream& stream, const There& the
   return there.scratch;
 }
 
-void UnfinishedPictures::queue(Stream& stream, const There& there, void* finished) const {
+void UnfinishedPictures::queue(Stream& stream, const DevicePointers& there, void* finished) const {
   const auto channels = static_cast<int32_t>(shape_[0]), height = static_cast<int32_t>(shape_[1]),
              width = static_cast<int32_t>(shape_[2]);
   const bool planar = format_ == MemoryFormat::kChannelsFirst;
@@ -219,8 +219,8 @@ void UnfinishedPictures::queue(Stream& stream, const There& there, void* finishe
                       .to_width = width,
                       .map = {.bytes = static_cast<int>(size_of(dtype_))}};
   if (coded_) {
-    const CodedRows::There coded{there.slot, there.parameters + coded_at_,
-                                 there.scratch + coded_scratch(), there.verdict};
+    const CodedRows::DevicePointers coded{there.slot, there.parameters + coded_at_,
+                                          there.scratch + coded_scratch(), there.verdict};
     kernel.choice = RowChoice::indices(coded_->queue(stream, coded));
     kernel.from.picture = 1;
   }

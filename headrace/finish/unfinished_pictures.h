@@ -51,8 +51,8 @@ class UnfinishedPictures final : public UnfinishedRows {
   // What is to be decoded for a row that was set: false where the CPU has to make its bytes.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
   // Of one that was not set.
-  void pass_over() {
-    if (coded_) coded_->pass_over();
+  void count_cpu_decode() {
+    if (coded_) coded_->count_cpu_decode();
   }
   // Where the bytes of a picture go; null: nowhere.
   uint8_t* bytes_of(int64_t picture, uint8_t* slot);
@@ -89,7 +89,7 @@ class UnfinishedPictures final : public UnfinishedRows {
     return !coded_ || coded_->accepts(verdict);
   }
   size_t crossing_bytes() const override;
-  void queue(Stream& stream, const There& there, void* finished) const override;
+  void queue(Stream& stream, const DevicePointers& there, void* finished) const override;
   int64_t rows_for_a_thread() const override { return coded_ ? CodedRows::kRowsOfThread : 0; }
   bool may_begin_at(int64_t row) const override;
   std::map<std::string_view, int64_t> finished_before() const override;
@@ -127,7 +127,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   size_t coded_scratch() const { return aligned(pairs_.count * table_bytes()); }  // begins there
   template <class T>
   Part add(std::span<const T> values);
-  const uint8_t* queue_tables(Stream& stream, const There& there) const;
+  const uint8_t* queue_tables(Stream& stream, const DevicePointers& there) const;
 
   const Shape shape_;
   const DType dtype_;

@@ -72,7 +72,7 @@ class UnfinishedRows {
   static constexpr size_t aligned(size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  struct There {
+  struct DevicePointers {
     const uint8_t* slot = nullptr;
     const uint8_t* parameters = nullptr;
     uint8_t* scratch = nullptr;
@@ -80,7 +80,7 @@ class UnfinishedRows {
   };
   // Queues what makes the finished rows, dense as the field's view says. What is named stays until
   // the stream has got there, this object included.
-  virtual void queue(Stream& stream, const There& there, void* finished) const = 0;
+  virtual void queue(Stream& stream, const DevicePointers& there, void* finished) const = 0;
 
   // What the device says of its work: so many bytes, which queue() has copied to the host when the
   // stream has got there. None where nothing of it can turn out to be wrong.

@@ -48,7 +48,7 @@ void check_step(DType present, const MapStep& step) {
   }
 }
 
-double most_of(DType integer) { return integer == DType::kUInt8 ? 255 : 65535; }
+double max_value(DType integer) { return integer == DType::kUInt8 ? 255 : 65535; }
 
 // torch's cast of a float to an unsigned integer: truncated to an integer of 64 bits, of which the
 // low ones are kept.
@@ -70,15 +70,15 @@ float converted(float x, DType from, const MapStep& step) {
     if (is_floating(step.dtype)) return rounded_to(x, step.dtype);
     // 255.999 keeps 1.0 from becoming 256 and gives every value an equal share of the range; in
     // float16 it is rounded to 256 by the product, as in the oracle.
-    const auto range = static_cast<float>(most_of(step.dtype) + 1.0 - 1e-3);
+    const auto range = static_cast<float>(max_value(step.dtype) + 1.0 - 1e-3);
     return low_bits(step.scale ? rounded_to(x * range, from) : x, step.dtype);
   }
   if (!is_floating(step.dtype)) return between_integers(x, step);
   const float value = rounded_to(x, step.dtype);
   if (step.scale && step.divides) {
-    return rounded_to(value / static_cast<float>(most_of(from)), step.dtype);
+    return rounded_to(value / static_cast<float>(max_value(from)), step.dtype);
   }
-  return step.scale ? rounded_to(value * static_cast<float>(1.0 / most_of(from)), step.dtype)
+  return step.scale ? rounded_to(value * static_cast<float>(1.0 / max_value(from)), step.dtype)
                     : value;
 }
 

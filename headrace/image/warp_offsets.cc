@@ -167,7 +167,7 @@ class DoubleRows final : public NearestOffsets::Rows {
       at_x_ += a[1];
       at_y_ += a[4];
     }
-    cut_off_offsets(x_.data(), y_.data(), width, from_.width, from_.height, offsets);
+    truncated_offsets(x_.data(), y_.data(), width, from_.width, from_.height, offsets);
   }
 
  private:

@@ -3,8 +3,8 @@
 // records that stay in memory, out of which batches are cut (resident_batches.h). The batches are
 // equal bit for bit; the loader knows no more than this.
 //
-// start, next, settle and reseed are called by the one thread that moves the loader; make, stats,
-// engine_for_rows and stop also by others meanwhile.
+// start, next, load_resident and reseed are called by the one thread that moves the loader; make,
+// stats, engine_for_rows and stop also by others meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class BatchMaker {
   virtual void prepare() = 0;
   // Makes what is to stay in memory, once; nothing where nothing is. True where batches lie on the
   // device that was asked for.
-  virtual bool settle(const Interrupted& interrupted) = 0;
+  virtual bool load_resident(const Interrupted& interrupted) = 0;
 
   // next() gives this batch of this epoch, and those that follow.
   virtual void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) = 0;

@@ -38,8 +38,8 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"copies", "batches",
      "Batches for which memory had to be made, because the consumer keeps others.",
      value_of<&S::copies>, Tells::kSoFar, Adds::kSum, "copies_total"},
-    {"foreseen", "batches", "Batches of ragged values whose memory was ready before the values.",
-     value_of<&S::foreseen>},
+    {"predicted", "batches", "Batches of ragged values whose memory was ready before the values.",
+     value_of<&S::predicted>},
 
     // Times; stages are those of all threads together, estimated by sampling.
     {"wall_seconds", "seconds", "Time of iteration.", value_of<&S::wall_seconds>, Tells::kSoFar,

@@ -75,7 +75,7 @@ class Loader::Impl {
         decode_(choose_decode(decode_question(*source))),
         finish_(choose_finish(*plan_, options().finish,
                               options().device ? options().device->name() : std::string(),
-                              decode_.there)),
+                              decode_.on_device)),
         path_(source, plan_->wanted(), options()),
         sampler_(sampler_of(options(), source)),
         layout_(layout_of(options(), *sampler_, plan_->batch_group())),
@@ -113,27 +113,27 @@ class Loader::Impl {
             "a smaller batch_size, or last_batch=\"keep\"");
     }
     decode_ = choose_decode(decode_question(*source), finish_);
-    EngineOptions engine{
-        .task = {.source = path_.source(),
-                 .plan = plan_,
-                 .sampler = sampler_,
-                 .layout = layout_,
-                 .seed = options().seed,
-                 .on_error = options().on_error,
-                 .left = {finish_.there, decode_.there ? finish_.decodable : std::vector<bool>()},
-                 .decoding = decoding_,
-                 .sounds = known_sound_forms(*source)},
-        .threads = options().threads,
-        .python_workers = options().python_workers,
-        .memory_limit = options().memory_limit - path_.cache_bytes(),
-        .warn = options().warn,
-        .device = options().device,
-        .patience_seconds = options().patience_seconds,
-        .record_timeout = options().record_timeout,
-        .on_demand = options().on_demand};
+    EngineOptions engine{.task = {.source = path_.source(),
+                                  .plan = plan_,
+                                  .sampler = sampler_,
+                                  .layout = layout_,
+                                  .seed = options().seed,
+                                  .on_error = options().on_error,
+                                  .left = {finish_.places, decode_.on_device ? finish_.decodable
+                                                                             : std::vector<bool>()},
+                                  .decoding = decoding_,
+                                  .sounds = known_sound_forms(*source)},
+                         .threads = options().threads,
+                         .python_workers = options().python_workers,
+                         .memory_limit = options().memory_limit - path_.cache_bytes(),
+                         .warn = options().warn,
+                         .device = options().device,
+                         .patience_seconds = options().patience_seconds,
+                         .record_timeout = options().record_timeout,
+                         .on_demand = options().on_demand};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
-    const auto divide = [&](const LeftToDevice& left) {
+    const auto divide = [&](const DeviceWork& left) {
       divide_memory(engine.memory_limit - residence->bytes(),
                     {.plan = *plan_,
                      .rows = layout_.rank_batch(),
@@ -141,7 +141,7 @@ class Loader::Impl {
                      .threads = options().threads,
                      .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory});
     };
-    const auto fits = [&](const LeftToDevice& left) {
+    const auto fits = [&](const DeviceWork& left) {
       try {
         divide(left);
       } catch (const Exception&) {
@@ -153,14 +153,14 @@ class Loader::Impl {
     if (finish_.any() && residence->is_on()) {
       leave_nothing("with resident: where batches are cut", engine);
     }
-    if (decode_.there && finish_.any()) {
+    if (decode_.on_device && finish_.any()) {
       engine.task.left.coded_row = coded_share(*source, *plan_);
       if (engine.task.left.coded_row > CodedRows::kUsualRow && !fits(engine.task.left)) {
         engine.task.left.coded_row = CodedRows::kUsualRow;
       }
       if (options().decode == DecodeUse::kAuto) try_device(engine.task);
     }
-    if (decode_.there && finish_.any()) {
+    if (decode_.on_device && finish_.any()) {
       try {
         divide(engine.task.left);
       } catch (const Exception&) {
@@ -197,9 +197,9 @@ class Loader::Impl {
   // Leaves decoding to the CPU where the device could decode too few of some pictures.
   void try_device(RowTask& task) {
     decode_ = choose_decode(decode_, DecodedShare(try_decoding(task)), index_hint());
-    if (decode_.there) return;
+    if (decode_.on_device) return;
     finish_ = choose_finish(*plan_, options().finish, options().device->name());
-    task.left = {finish_.there};
+    task.left = {finish_.places};
   }
   // What makes a row index.
   std::string index_hint() const {
@@ -208,12 +208,12 @@ class Loader::Impl {
   }
   // Of the pictures so far that a device might have decoded; empty where it decoded all.
   std::string left_to_cpu() const {
-    return decode_.there ? DecodedShare(decoding_->counts()).text(index_hint()) : std::string();
+    return decode_.on_device ? DecodedShare(decoding_->counts()).text(index_hint()) : std::string();
   }
 
   void leave_nothing(const std::string& why, EngineOptions& engine) {
     finish_ = {{}, why};
-    if (decode_.there) decode_ = {false, "cpu: " + why};
+    if (decode_.on_device) decode_ = {false, "cpu: " + why};
     engine.task.left = {};
   }
 
@@ -238,8 +238,8 @@ class Loader::Impl {
   }
 
   void prepare() { maker_->prepare(); }
-  bool settle(const Interrupted& interrupted) {
-    const bool on_device = maker_->settle(interrupted);
+  bool load_resident(const Interrupted& interrupted) {
+    const bool on_device = maker_->load_resident(interrupted);
     if (!std::exchange(settled_, true)) path_.keep();  // all records may have been read for it
     return on_device;
   }
@@ -248,7 +248,7 @@ class Loader::Impl {
     const Position::Place at = position_.place();
     ask_for_order(at.epoch);
     last_next_ = now();
-    settle(interrupted);
+    load_resident(interrupted);
     look_at_files();
     pass_on_caution();
     maker_->start(at.epoch, at.batch, interrupted);
@@ -320,7 +320,7 @@ class Loader::Impl {
   // Once, where the device was asked for and decodes the fewest.
   void say_left_to_cpu(const Interrupted& interrupted, bool at_end) {
     constexpr int64_t kEnoughToSay = 1024;
-    if (said_left_to_cpu_ || !options().warn || !decode_.there) return;
+    if (said_left_to_cpu_ || !options().warn || !decode_.on_device) return;
     if (options().decode != DecodeUse::kDevice) return;
     const DecodedShare share(decoding_->counts());
     if (share.pictures < kEnoughToSay && !at_end) return;
@@ -513,7 +513,7 @@ class Loader::Impl {
   Position position_;
   bool said_orientation_ = false, said_changed_ = false, said_left_to_cpu_ = false;
   bool settled_ = false;
-  // stats() and rest() are called by other threads, too.
+  // stats() and stop_workers() are called by other threads, too.
   std::atomic<bool> started_ = false;
   std::atomic<double> wall_seconds_ = 0;
   double last_next_ = 0;
@@ -543,7 +543,9 @@ std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
 double Loader::weight(int64_t batch) const { return impl_->weight(batch); }
-void Loader::restart(const std::function<void()>& interrupted) { impl_->restart(interrupted); }
+void Loader::stop_workersart(const std::function<void()>& interrupted) {
+  impl_->restart(interrupted);
+}
 void Loader::set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
   impl_->set_epoch(epoch, interrupted);
 }
@@ -552,7 +554,9 @@ LoaderState Loader::state() const { return impl_->state(); }
 void Loader::load_state(const LoaderState& state, const std::function<void()>& interrupted) {
   impl_->load_state(state, interrupted);
 }
-bool Loader::settle(const std::function<void()>& interrupted) { return impl_->settle(interrupted); }
+bool Loader::load_resident(const std::function<void()>& interrupted) {
+  return impl_->load_resident(interrupted);
+}
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
 RowsMade Loader::make_rows(const RowsWanted& rows, const BatchRows::Memory& memory) {
   return impl_->make_rows(rows, memory);
@@ -581,7 +585,7 @@ const LoaderOptions& Loader::options() const { return impl_->options(); }
 LoaderStats Loader::stats() const { return impl_->stats(); }
 std::vector<BadRecord> Loader::quarantine() const { return impl_->quarantine(); }
 std::string Loader::resolved(std::string_view option) const { return impl_->resolved(option); }
-void Loader::rest() { impl_->halt({}); }
+void Loader::stop_workers() { impl_->halt({}); }
 void Loader::close() {
   if (!forked_from_running_engine()) impl_->close();
 }

@@ -125,7 +125,7 @@ void expect_equal(const Pictures& data, const std::vector<Spec>& steps, const De
   options.resident = ResidentUse::kOn;
   options.device = device;
   Loader resident(data.source, Pipeline{steps, {}, {}}, options);
-  ASSERT_EQ(resident.settle(), on_device) << resident.resolved("resident");
+  ASSERT_EQ(resident.load_resident(), on_device) << resident.resolved("resident");
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::optional<Batch> last;
     std::vector<Bytes> expected;
@@ -237,7 +237,7 @@ TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
     options.resident = ResidentUse::kOn;
     options.device = device;
     Loader loader(data.source, Pipeline{steps, {}, {}}, options);
-    loader.settle();
+    loader.load_resident();
     EXPECT_NE(loader.resolved("resident")
                   .find("(on the host, not on simulated: " + name + " is not done there)"),
               std::string::npos)
@@ -289,14 +289,14 @@ TEST(ResidentOnADevice, DataThatIsTooLargeForTheDeviceIsRefusedOrStreamed) {
   options.resident = ResidentUse::kOn;
   Loader refused(data.source, {}, options);
   try {
-    refused.settle();
+    refused.load_resident();
     ADD_FAILURE() << "it was taken";
   } catch (const Exception& exception) {
     EXPECT_EQ(exception.error().code->id, "HR0891");
   }
   options.resident = ResidentUse::kAuto;
   Loader streamed(data.source, {}, options);
-  EXPECT_FALSE(streamed.settle());
+  EXPECT_FALSE(streamed.load_resident());
   EXPECT_NE(streamed.resolved("resident").find("on the host, not on simulated"), std::string::npos);
 }
 

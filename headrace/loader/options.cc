@@ -273,9 +273,9 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "on_demand", .type = ParamType::kBool, .doc = {}, .fallback = false},
        kInternal,
        into([](auto& o) -> auto& { return o.on_demand; })},
-      {{.name = "looks", .type = ParamType::kBool, .doc = {}, .fallback = false},
+      {{.name = "for_inspection", .type = ParamType::kBool, .doc = {}, .fallback = false},
        kInternal,
-       into([](auto& o) -> auto& { return o.plan.looks; })},
+       into([](auto& o) -> auto& { return o.plan.for_inspection; })},
   };
 }
 

@@ -30,7 +30,7 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
   return std::make_shared<StreamingBatches>(std::move(options), bad_records_, std::string());
 }
 
-bool ResidentBatches::settle(const Interrupted& interrupted) {
+bool ResidentBatches::load_resident(const Interrupted& interrupted) {
   if (residence_->is_on() && !residence_->is_prepared()) {
     by_engine()->close();  // it has the memory that the records are to have
     files_.emplace(options_.task.source, options_.task.plan->wanted());  // before they are read
@@ -53,7 +53,7 @@ void ResidentBatches::look_at_files() {
 }
 
 void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& interrupted) {
-  settle(interrupted);
+  load_resident(interrupted);
   look_at_files();
   epoch_ = epoch;
   batch_ = batch;

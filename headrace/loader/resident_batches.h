@@ -21,7 +21,7 @@ class ResidentBatches final : public BatchMaker {
                   BadRecords& bad_records);
 
   void prepare() override { by_engine()->prepare(); }
-  bool settle(const Interrupted& interrupted) override;
+  bool load_resident(const Interrupted& interrupted) override;
   void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override;
   std::optional<Batch> next(const Interrupted& interrupted) override;
   bool delivers() override { return residence_->cuts() || by_engine()->delivers(); }

@@ -16,7 +16,7 @@ class StreamingBatches final : public BatchMaker {
   StreamingBatches(EngineOptions options, BadRecords& bad_records, std::string why_not_resident);
 
   void prepare() override { engine(); }
-  bool settle(const Interrupted&) override { return false; }
+  bool load_resident(const Interrupted&) override { return false; }
   void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override {
     engine()->start(epoch, batch, interrupted);
   }

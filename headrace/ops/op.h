@@ -50,7 +50,7 @@ struct OpContext {
 };
 
 // What is known of a value before its bytes are read; see Note [Lengths first].
-struct Foreseen {
+struct Predicted {
   Shape shape;
   int sample_rate = 0;  // of audio
 };
@@ -122,7 +122,7 @@ class Op {
   virtual Rate rate() const { return Rate::kOne; }
   // What apply() will make of the shape of one of its fields, from that and the record's draws
   // alone; false where it depends on more, or where apply() will refuse the value.
-  virtual bool foresee(Foreseen& value, Draws draws) const {
+  virtual bool predict(Predicted& value, Draws draws) const {
     (void)value, (void)draws;
     return false;
   }
@@ -160,8 +160,8 @@ class Op {
 // A sound's header says how long it is, and what steps make of a length is arithmetic on it and on
 // the draws of its position. So where the lengths of a source's sounds are known, a batch of sounds
 // that differ knows its tensor before a row is read, and rows are written where they will lie
-// (executor/batch/foreseen_rows.h). What is foreseen need not come true: a file may have changed, a
-// record be bad. Then its values are copied to where they belong, as those are of which nothing
+// (executor/batch/predicted_rows.h). What is predicted need not come true: a file may have changed,
+// a record be bad. Then its values are copied to where they belong, as those are of which nothing
 // was known, and nobody can tell which way a batch was made.
 
 // Note [Row steps]

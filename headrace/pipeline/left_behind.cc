@@ -82,7 +82,8 @@ std::vector<int> left_behind(const PlanDraft& draft, const Step& step, bool rand
 std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
                                       const std::vector<bool>& live) {
   const bool in_python = step.kind == Step::Kind::kPython;
-  if (draft.options.looks || (in_python && !gives_picture(step, live))) step.left_behind.clear();
+  if (draft.options.for_inspection || (in_python && !gives_picture(step, live)))
+    step.left_behind.clear();
   std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
   const bool unknown = in_python && step.function->geometry() == PythonGeometry::kUnknown;
   if (!step.left_behind.empty() && (!unknown || declares_other_size(step))) {
@@ -94,7 +95,7 @@ std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
     return error;
   }
   // The rest shows when a record comes back; what the function takes may be what it leaves.
-  if (unknown && !draft.options.looks && gives_picture(step, live)) {
+  if (unknown && !draft.options.for_inspection && gives_picture(step, live)) {
     std::ranges::copy_if(step.fields, std::back_inserter(step.left_behind), [&](int field) {
       return live[field] && is_spatial(draft.states[field].kind);
     });

@@ -113,7 +113,7 @@ TEST(WhatNobodyWants, MayBeLeftBehind) {
   EXPECT_EQ(refusal([&] { make_plan(kDetection, Pipeline{{flip()}, {}, {"boxes"}}, lists()); }),
             "accepted");
   PlanOptions looking = lists();
-  looking.looks = true;
+  looking.for_inspection = true;
   EXPECT_FALSE(left_behind(kDetection, {flip()}, looking));
 }
 

@@ -37,7 +37,8 @@ struct PlanOptions : PictureOptions {
   int64_t pad_multiple = 1;             // kPad: extents are rounded up to a multiple of it
   std::vector<std::string> pad_values;  // kPad: "labels=-100", of fields for which 0 or -1 is wrong
   int steps_before = 0;                 // of the user's pipeline, done elsewhere; for messages
-  bool looks = false;  // somebody looks at the steps: fields that they leave behind may stay
+  bool for_inspection =
+      false;  // somebody looks at the steps: fields that they leave behind may stay
 };
 
 // Where an output comes from.
@@ -102,9 +103,9 @@ struct Step {
   std::vector<Field> taken;        // the same, as the function is told
   // What the step makes of its fields; for kPython what each of output_names must come back as.
   std::vector<FieldState> after;
-  std::vector<int> rows;         // of a row step: those of `fields` that lose rows together
-  std::vector<int> looked_at;    // of `fields`: pictures whose size alone it wants to know
-  std::vector<int> rows_behind;  // of a row step: fields that would keep theirs
+  std::vector<int> rows;           // of a row step: those of `fields` that lose rows together
+  std::vector<int> looked_at;      // of `fields`: pictures whose size alone it wants to know
+  std::vector<int> rows_left_out;  // of a row step: fields that would keep theirs
   // What lies in the coordinates of pictures that the step moves, and stays; kPython: what would,
   // where it comes not back and a picture does in another size.
   std::vector<int> left_behind;
@@ -218,7 +219,7 @@ class Plan {
 
   // Note [Lengths first] in ops/op.h: of what is known of the inputs of a record, by field number,
   // makes what is then known of its fields at the end. Nothing is known of pictures.
-  void foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, uint64_t epoch,
+  void predict(std::vector<std::optional<Predicted>>& fields, uint64_t seed, uint64_t epoch,
                int64_t position) const;
 
   // A table of the steps and outputs for people.

@@ -192,7 +192,7 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
 // What the pictures are as one.
 void add_clip_output(const PlanDraft& draft, Output& output) {
   FieldState& state = output.state;
-  if (state.kind == FieldKind::kVideo && draft.options.looks) {  // its file
+  if (state.kind == FieldKind::kVideo && draft.options.for_inspection) {  // its file
     state.kind = FieldKind::kBytes;
     state.shape.clear();
     return;

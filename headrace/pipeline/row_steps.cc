@@ -84,7 +84,7 @@ void add_row_group(PlanDraft& draft, Step& step, const std::vector<int>& named) 
     const bool may_belong = !said && decides.row_group == 0 && has_rows(draft.states[field]) &&
                             draft.states[field].row_group == 0 &&
                             draft.states[field].shape[0] == decides.shape[0];
-    if (is_of_its_group(field) || may_belong) step.rows_behind.push_back(field);
+    if (is_of_its_group(field) || may_belong) step.rows_left_out.push_back(field);
   }
 }
 
@@ -134,7 +134,7 @@ void keep_deciding(const PlanDraft& draft, const Step& step, std::vector<bool>& 
 
 std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
                                       const std::vector<bool>& live) {
-  for (const int field : step.rows_behind) {
+  for (const int field : step.rows_left_out) {
     if (!live[field]) continue;
     const std::string name = "\"" + draft.states[field].name + "\"";
     std::string all = "\"" + draft.states[step.rows.front()].name + "\"";

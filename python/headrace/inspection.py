@@ -96,7 +96,7 @@ _ONE_RECORD = {
     "threads": 1,
     "shard": False,
     "fields": None,
-    "looks": True,  # at fields that the loader does not deliver, too
+    "for_inspection": True,  # at fields that the loader does not deliver, too
     "ragged": "list",
     "pad_value": None,
     "last_batch": "keep",

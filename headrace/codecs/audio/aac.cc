@@ -37,7 +37,7 @@ Error as_sound(const Error& error) {
     return {.code = unread_aac("").code, .what = error.what, .hint = error.hint};
   }
   if (code == "HR0364") return no_track_of_sound("MP4");
-  if (code == "HR0362") return {.code = cut_off_sound("MP4", "").code, .what = error.what};
+  if (code == "HR0362") return {.code = truncated_audio("MP4", "").code, .what = error.what};
   return corrupt_sound("MP4", error.what);
 }
 

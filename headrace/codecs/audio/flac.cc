@@ -206,9 +206,9 @@ class FlacSession {
     const auto state = flac_.state(decoder_);
     if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) return too_large_sound(kFlacName);
     if (reader_.at() == reader_.size() && job_) {
-      return cut_off_sound(kFlacName, "ends or is damaged after frame " +
-                                          std::to_string(job_->begin + decoded_) + " of " +
-                                          std::to_string(header_.sound.frames));
+      return truncated_audio(kFlacName, "ends or is damaged after frame " +
+                                            std::to_string(job_->begin + decoded_) + " of " +
+                                            std::to_string(header_.sound.frames));
     }
     return corrupt_sound(kFlacName, "a block is damaged after frame " +
                                         std::to_string((job_ ? job_->begin : 0) + decoded_));

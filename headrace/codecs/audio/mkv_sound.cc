@@ -265,14 +265,14 @@ Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
     if (!good) return std::move(good.error());
   }
   if (!elements.read()) return std::move(elements.read().error());
-  if (elements.cut_off()) {
-    return cut_off_sound(kMkvName,
-                         "ends inside of what begins at byte " + std::to_string(element.at));
+  if (elements.truncated()) {
+    return truncated_audio(kMkvName,
+                           "ends inside of what begins at byte " + std::to_string(element.at));
   }
   if (elements.broken()) {
     return corrupt_mkv("no element begins at byte " + std::to_string(element.at));
   }
-  if (!track) return cut_off_sound(kMkvName, "ends before its list of tracks");
+  if (!track) return truncated_audio(kMkvName, "ends before its list of tracks");
   if (scale == 0 || scale > 1000000000000) return corrupt_mkv("it has no clock");
   MkvSound& sound = track->sound;
   sound.tick = static_cast<double>(scale) * 1e-9;

@@ -79,7 +79,7 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
     const bool begins = std::memcmp(rest.data(), "OggS", std::min<size_t>(rest.size(), 4)) == 0;
     if (!begins) return corrupt_sound(kind, "there is no page" + where);
     const size_t size = ogg_page_bytes(rest);
-    if (size == 0) return cut_off_sound(kind, "ends within the page" + where);
+    if (size == 0) return truncated_audio(kind, "ends within the page" + where);
     const std::span<const uint8_t> page = rest.first(size);
     if (little_u32(page, kOggChecksumAt) != ogg_checksum(page)) {
       return corrupt_sound(kind, "the checksum of the page" + where + " is wrong");
@@ -96,7 +96,7 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
     const uint32_t its_number = little_u32(page, 18);
     if (number == 0) number = its_number;
     if (its_number != number) {
-      return cut_off_sound(kind, "lacks pages before byte " + std::to_string(at));
+      return truncated_audio(kind, "lacks pages before byte " + std::to_string(at));
     }
     at += size;
   }

@@ -44,11 +44,11 @@ Error corrupt_sound(std::string_view kind, std::string what) {
 }
 
 Error truncated_sound(std::string_view kind, int64_t frames, int64_t promised) {
-  return cut_off_sound(kind, "has " + std::to_string(frames) + " of the " +
-                                 std::to_string(promised) + " frames that its header promises");
+  return truncated_audio(kind, "has " + std::to_string(frames) + " of the " +
+                                   std::to_string(promised) + " frames that its header promises");
 }
 
-Error cut_off_sound(std::string_view kind, std::string what) {
+Error truncated_audio(std::string_view kind, std::string what) {
   return {.code = &kTruncatedSound,
           .what = "this " + std::string(kind) + " file " + std::move(what),
           .hint = kFetchAgain};

@@ -13,7 +13,7 @@ namespace headrace {
 
 Error corrupt_sound(std::string_view kind, std::string what);                    // HR0350
 Error truncated_sound(std::string_view kind, int64_t frames, int64_t promised);  // HR0351
-Error cut_off_sound(std::string_view kind, std::string what);                    // HR0351
+Error truncated_audio(std::string_view kind, std::string what);                  // HR0351
 Error unread_sound(std::string_view kind, std::string what, std::string hint);   // HR0352
 Error too_large_sound(std::string_view kind);                                    // HR0353
 Error no_track_of_sound(std::string_view kind);                                  // HR0358

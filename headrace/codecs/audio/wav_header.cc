@@ -195,7 +195,7 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
     if (length > there) break;
     at = body + length + length % 2;
   }
-  return cut_off_sound(kWavName, "ends before its samples begin");
+  return truncated_audio(kWavName, "ends before its samples begin");
 }
 
 }  // namespace headrace

@@ -65,8 +65,8 @@ class EbmlElements {
     element.body = at_ + static_cast<size_t>(id->bytes + size->bytes);
     element.unknown_size = size->is_unknown();
     const size_t left = bytes_.size() - element.body;
-    cut_off_ = !element.unknown_size && size->value > left;
-    if (cut_off_) return !(broken_ = true);
+    truncated_ = !element.unknown_size && size->value > left;
+    if (truncated_) return !(broken_ = true);
     element.content = bytes_.subspan(
         element.body, element.unknown_size ? left : static_cast<size_t>(size->value));
     at_ = element.body + element.content.size();
@@ -76,12 +76,12 @@ class EbmlElements {
   void enter(const EbmlElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }
-  bool cut_off() const { return cut_off_; }  // for the last element's size
+  bool truncated() const { return truncated_; }  // for the last element's size
 
  private:
   std::span<const uint8_t> bytes_;
   size_t at_ = 0;
-  bool broken_ = false, cut_off_ = false;
+  bool broken_ = false, truncated_ = false;
 };
 
 }  // namespace headrace

@@ -54,8 +54,8 @@ class MkvElements {
     element.id = static_cast<uint32_t>(id->with_marker);
     element.body = at_ + head;
     element.unknown_size = size->is_unknown();
-    cut_off_ = !element.unknown_size && size->value > left;
-    if (cut_off_) return !(broken_ = true);
+    truncated_ = !element.unknown_size && size->value > left;
+    if (truncated_) return !(broken_ = true);
     element.size = element.unknown_size ? left : size->value;
     element.first = rest.subspan(
         head, static_cast<size_t>(
@@ -67,13 +67,13 @@ class MkvElements {
   void enter(const MkvElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }
-  bool cut_off() const { return cut_off_; }  // for the last element's size
-  Result<void>& read() { return read_; }     // whether the file could be
+  bool truncated() const { return truncated_; }  // for the last element's size
+  Result<void>& read() { return read_; }         // whether the file could be
 
  private:
   const ByteRanges& file_;
   uint64_t at_, end_;
-  bool broken_ = false, cut_off_ = false;
+  bool broken_ = false, truncated_ = false;
   Result<void> read_;
 };
 

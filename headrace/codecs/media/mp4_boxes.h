@@ -39,7 +39,7 @@ class Mp4Boxes {
     if (length == 0 && box.type != 0) length = rest.size();  // to the end
     if (length < head || length > rest.size()) {
       broken_ = box.type != 0;  // zeros fill up some files
-      cut_off_ = length > rest.size();
+      truncated_ = length > rest.size();
       return false;
     }
     box.content = rest.subspan(head, length - head);
@@ -49,12 +49,12 @@ class Mp4Boxes {
 
   // After next() answered false: the box that would follow says too large or too small a length.
   bool broken() const { return broken_; }
-  bool cut_off() const { return cut_off_; }
+  bool truncated() const { return truncated_; }
 
  private:
   std::span<const uint8_t> bytes_;
   size_t at_ = 0;
-  bool broken_ = false, cut_off_ = false;
+  bool broken_ = false, truncated_ = false;
 };
 
 // The first box of a type; of no bytes where there is none.

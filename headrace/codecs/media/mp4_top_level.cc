@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 // As Mp4Boxes::next, from box.at on; none where there is no whole box.
-Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& cut_off) {
+Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& truncated) {
   const uint64_t left = file.size() - box.at;
   if (left < 8) return false;
   const Result<std::span<const uint8_t>> head = file.at(box.at, 16);
@@ -22,8 +22,8 @@ Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& cut_off) {
     head_bytes = 16;
   }
   if (length == 0 && box.type != 0) length = left;  // to the end
-  cut_off = length > left;
-  if (length < head_bytes || cut_off) return false;
+  truncated = length > left;
+  if (length < head_bytes || truncated) return false;
   box.content = box.at + head_bytes;
   box.bytes = length - head_bytes;
   return true;
@@ -34,9 +34,9 @@ Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& cut_off) {
 Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
   Mp4TopLevel out;
   Mp4TopBox box;
-  bool cut_off = false;
+  bool truncated = false;
   while (true) {
-    const Result<bool> found = next_box(file, box, cut_off);
+    const Result<bool> found = next_box(file, box, truncated);
     if (!found) return found.error();
     if (!*found) break;
     if (box.type == box_named("moov") && out.moov.empty()) {
@@ -51,7 +51,7 @@ Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
   // What follows the last box is taken for junk unless it begins like what a file is made of.
   const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
                      box.type == box_named("mdat");
-  if (cut_off && known) {
+  if (truncated && known) {
     return truncated_video(kMp4Name,
                            "ends inside of the box that begins at byte " + std::to_string(box.at));
   }

@@ -42,13 +42,13 @@ class AviPackets {
 
   // "movi", or a part of it.
   Result<void> read(const AviChunk& list) {
-    if (list.end > file_.size()) return cut_off(file_.size());
+    if (list.end > file_.size()) return truncated(file_.size());
     AviChunks chunks(file_, list.begin, list.end);
     for (AviChunk chunk;;) {
       Result<bool> more = chunks.next(chunk);
       if (!more) return std::move(more.error());
       if (!*more) return {};
-      if (chunk.end > list.end) return cut_off(chunk.begin);
+      if (chunk.end > list.end) return truncated(chunk.begin);
       if (chunk.list == avi_name("rec ")) {
         chunks.enter(chunk);
       } else if (holds_pictures_of(chunk.name, stream_)) {
@@ -75,7 +75,7 @@ class AviPackets {
   }
 
  private:
-  static Error cut_off(uint64_t at) {
+  static Error truncated(uint64_t at) {
     return truncated_video(kAviName,
                            "ends inside of what begins before byte " + std::to_string(at));
   }

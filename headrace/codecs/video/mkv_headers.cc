@@ -247,7 +247,7 @@ Result<MkvHeaders> read_mkv_headers(const ByteRanges& file) {
     }
   }
   if (!elements.read()) return std::move(elements.read().error());
-  if (elements.cut_off()) {
+  if (elements.truncated()) {
     return truncated_video(kMkvName,
                            "ends inside of what begins at byte " + std::to_string(element.at));
   }

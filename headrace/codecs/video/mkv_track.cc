@@ -61,7 +61,7 @@ class MkvBlocks {
       if (!good) return good;
     }
     if (!elements.read()) return std::move(elements.read().error());
-    if (elements.cut_off()) {
+    if (elements.truncated()) {
       return truncated_video(kMkvName,
                              "ends inside of what begins at byte " + std::to_string(element.at));
     }

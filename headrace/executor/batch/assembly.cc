@@ -96,7 +96,7 @@ BatchField BatchBuilder::assembled(size_t i) {
     made = out.is_offsets ? tensor_of(out.starts, memory) : mask_of(form, values.items, memory);
   } else if (is_in_place(values)) {
     made = values.places->tensor;
-    came_true_ = true;
+    prediction_held_ = true;
   } else {
     made = headrace::assemble(form, values.items, memory);
   }

@@ -9,7 +9,7 @@
 namespace headrace {
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                            BatchRange range, const Memory& memory, const OnDevice& on_device,
-                           ForeseenRows foreseen)
+                           PredictedRows predicted)
     : epoch_(epoch),
       index_(index),
       rows_{.plan = plan,
@@ -49,8 +49,8 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     } else {
       field.items.resize(count);
       field.item_memory.resize(count);
-      if (i < foreseen.size() && foreseen[i]) {
-        field.places = std::move(foreseen[i]);
+      if (i < predicted.size() && predicted[i]) {
+        field.places = std::move(predicted[i]);
         field.places->tensor =
             field.places->layout.make([&](size_t bytes) { return memory(i, bytes); });
       }

@@ -15,7 +15,7 @@
 #include "headrace/executor/batch/batch.h"
 #include "headrace/executor/batch/batch_rows.h"
 #include "headrace/executor/batch/row_writer.h"
-#include "headrace/finish/left_to_device.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/finish/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -23,7 +23,7 @@
 
 namespace headrace {
 
-using ForeseenRows = std::vector<std::optional<Places>>;  // by output
+using PredictedRows = std::vector<std::optional<Places>>;  // by output
 
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {
@@ -31,13 +31,13 @@ class BatchBuilder {
   using Memory = BatchRows::Memory;
   // What a device does, and the memory for rows that it cannot finish; it may give none.
   struct OnDevice {
-    LeftToDevice left = {};
+    DeviceWork left = {};
     Memory finished = {};
     std::shared_ptr<DeviceDecoding> decoding = {};  // shared: with the loader
   };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                BatchRange range, const Memory& memory, const OnDevice& on_device,
-               ForeseenRows foreseen = {});
+               PredictedRows predicted = {});
 
   const BatchRange& range() const { return rows_.range; }
   int64_t rows() const { return rows_.range.size(); }
@@ -69,7 +69,7 @@ class BatchBuilder {
   // The batch, without the rows that were dropped. Assembles what is not yet.
   Batch finish(size_t most_assembled = SIZE_MAX);
   // Whether ragged tensors were there before their values, and took all of them.
-  bool came_true() const { return came_true_; }
+  bool prediction_held() const { return prediction_held_; }
 
  private:
   // Whether all its values were written where they lie in the tensor.
@@ -85,7 +85,7 @@ class BatchBuilder {
   std::vector<uint8_t> dropped_;
   std::optional<int64_t> kept_;        // rows, when gaps are closed
   std::vector<BatchField> assembled_;  // by output, where they are
-  bool came_true_ = false;
+  bool prediction_held_ = false;
 };
 
 }  // namespace headrace

@@ -18,7 +18,7 @@
 
 namespace headrace {
 
-// Where the values of a ragged output will lie, whose shapes were foreseen (Note [Lengths first]
+// Where the values of a ragged output will lie, whose shapes were predicted (Note [Lengths first]
 // in ops/op.h).
 struct Places {
   RaggedLayout layout;

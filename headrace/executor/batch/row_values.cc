@@ -137,7 +137,7 @@ Result<void> RowWriter::write_list_value(size_t i, RowSource& source) {
   return {};
 }
 
-// Memory for a row's value: its part of the batch's tensor where that was foreseen, else its own.
+// Memory for a row's value: its part of the batch's tensor where that was predicted, else its own.
 TensorView RowWriter::make_item(size_t i, RowSource& source, const Shape& shape, size_t bytes) {
   OutputMemory& field = rows_.fields[i];
   TensorView& item = field.items[source.row];

@@ -122,7 +122,7 @@ bool RowWriter::set_target(OutputMemory& field, int64_t picture, int64_t record,
     why_not = "a row of its slot that is too small";
   } else {
     if (end) why_not = "another dtype";
-    field.unfinished->pass_over();
+    field.unfinished->count_cpu_decode();
   }
   if (!bytes) {
     task.target.data = field.unfinished->finished(picture, why_not);

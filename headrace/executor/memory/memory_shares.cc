@@ -36,7 +36,7 @@ std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kM
 
 }  // namespace
 
-size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left) {
+size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left) {
   size_t bytes = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "headrace/finish/left_to_device.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -37,7 +37,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 struct MemoryUse {
   const Plan& plan;
   int64_t rows = 0;  // of a batch
-  const LeftToDevice& left;
+  const DeviceWork& left;
   int threads = 1;
   bool lends = false;  // rows are made elsewhere, which takes a while: more buffers
   bool reads_ahead = false;
@@ -54,6 +54,6 @@ MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
 
 // Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
-size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left = {});
+size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left = {});
 
 }  // namespace headrace

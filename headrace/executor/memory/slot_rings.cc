@@ -12,7 +12,7 @@ constexpr size_t kPooledBytes = 64 << 10;
 
 }  // namespace
 
-SlotRings::SlotRings(const Plan& plan, const LeftToDevice& left, int64_t rows, int depth,
+SlotRings::SlotRings(const Plan& plan, const DeviceWork& left, int64_t rows, int depth,
                      const DevicePtr& device, const std::function<void()>& on_return) {
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];

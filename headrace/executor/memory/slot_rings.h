@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headrace/executor/memory/slots.h"
-#include "headrace/finish/left_to_device.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -19,7 +19,7 @@ class SlotRings {
  public:
   // For batches of up to `rows`; `depth` slots in each ring. Slots are pinned for `device`, where
   // there is one. `on_return` is called when a slot comes back, with no lock held.
-  SlotRings(const Plan& plan, const LeftToDevice& left, int64_t rows, int depth,
+  SlotRings(const Plan& plan, const DeviceWork& left, int64_t rows, int depth,
             const DevicePtr& device, const std::function<void()>& on_return);
   ~SlotRings();  // slots that are out stay valid, and call nothing when they come back
 
@@ -27,8 +27,8 @@ class SlotRings {
   const SlotRing* of(size_t output) const { return rings_[output].get(); }
   // Memory for a batch's output: a slot, or pages of this size. REQUIRES: may_open().
   std::shared_ptr<void> take(size_t output, size_t bytes) const;
-  // Memory for rows of an output that the device cannot finish; null where that is not foreseen, or
-  // none is free.
+  // Memory for rows of an output that the device cannot finish; null where that is not predicted,
+  // or none is free.
   std::shared_ptr<void> take_finished(size_t output) const;
 
   // Whether each ring has a slot for another batch: the last of three only where `may_use_spare`.

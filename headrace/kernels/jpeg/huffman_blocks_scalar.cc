@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without branches that depend on the data: one note in nine ends a block, two in three hold two
-// symbols, and nothing foresees which.
+// symbols, and nothing predicts which.
 #include <cstddef>
 #include <cstring>
 

@@ -68,8 +68,8 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
   }
 }
 
-void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
-                     int32_t* offsets) {
+void truncated_offsets(const double* x, const double* y, int count, int width, int height,
+                       int32_t* offsets) {
   for (int i = 0; i < count; ++i) {
     offsets[i] = within(x[i], y[i], width, height)
                      ? static_cast<int32_t>(y[i]) * width + static_cast<int32_t>(x[i])
@@ -130,9 +130,9 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
   HEADRACE_BY_LEVEL(nearest_offsets)(x, y, count, width, height, offsets);
 }
 
-void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
-                     int32_t* offsets) {
-  HEADRACE_BY_LEVEL(cut_off_offsets)(x, y, count, width, height, offsets);
+void truncated_offsets(const double* x, const double* y, int count, int width, int height,
+                       int32_t* offsets) {
+  HEADRACE_BY_LEVEL(truncated_offsets)(x, y, count, width, height, offsets);
 }
 
 void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_t* offsets) {
@@ -247,8 +247,8 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
 }
 
 // 0 <= x < width, and the same of y; as the nearest pixel's offset.
-void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
-                     int32_t* offsets) {
+void truncated_offsets(const double* x, const double* y, int count, int width, int height,
+                       int32_t* offsets) {
   const auto right_end = static_cast<double>(width), low_end = static_cast<double>(height);
   for (int i = 0; i < count; i += kDoubles) {
     const Doubles at_x = Load(x + i), at_y = Load(y + i);

@@ -59,8 +59,8 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
 // eight.
 void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
                    double* x, double* y);
-void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
-                     int32_t* offsets);
+void truncated_offsets(const double* x, const double* y, int count, int width, int height,
+                       int32_t* offsets);
 // REQUIRES: pixels beside the picture are those at its edge.
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                         uint32_t fill, int channels, uint8_t* const out[]);

@@ -91,7 +91,7 @@ void ClipOp::plan_audio(FieldState& audio) const {
   audio.shape[1] = frames_;
 }
 
-bool ClipOp::foresee_audio(Foreseen& value, Draws) const {
+bool ClipOp::predict_audio(Predicted& value, Draws) const {
   const bool long_enough = pads_ || value.shape[1] >= frames_;
   value.shape[1] = frames_;
   return long_enough;

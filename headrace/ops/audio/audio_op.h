@@ -43,12 +43,12 @@ class AudioOp : public Op {
   void plan(FieldState& field) const final;
   // With draws that begin alike for every field.
   Result<void> apply(OpContext& context) const final;
-  bool foresee(Foreseen& value, Draws draws) const final { return foresee_audio(value, draws); }
+  bool predict(Predicted& value, Draws draws) const final { return predict_audio(value, draws); }
 
  protected:
   std::string_view name() const { return name_; }
-  // As Op::foresee has it.
-  virtual bool foresee_audio(Foreseen& value, Draws draws) const {
+  // As Op::predict has it.
+  virtual bool predict_audio(Predicted& value, Draws draws) const {
     (void)value, (void)draws;
     return false;
   }
@@ -69,7 +69,7 @@ class WaveformOp : public AudioOp {
  protected:
   // In place; the shape stays.
   virtual Result<void> change(const Waveform& waveform, Draws draws) const = 0;
-  bool foresee_audio(Foreseen&, Draws) const override { return true; }
+  bool predict_audio(Predicted&, Draws) const override { return true; }
   Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;
 };
 
@@ -84,7 +84,7 @@ class ClipOp : public AudioOp {
   virtual int64_t begin_of(int64_t frames, Draws draws) const = 0;
   int64_t clip_frames() const { return frames_; }
   void plan_audio(FieldState& audio) const override;
-  bool foresee_audio(Foreseen& value, Draws draws) const override;
+  bool predict_audio(Predicted& value, Draws draws) const override;
   Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;
 
  private:

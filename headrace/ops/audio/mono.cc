@@ -14,7 +14,7 @@ class Mono final : public AudioOp {
 
  private:
   void plan_audio(FieldState& audio) const override { audio.shape[0] = 1; }
-  bool foresee_audio(Foreseen& value, Draws) const override {
+  bool predict_audio(Predicted& value, Draws) const override {
     value.shape[0] = 1;
     return true;
   }

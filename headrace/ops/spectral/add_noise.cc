@@ -116,7 +116,7 @@ class AddNoiseOfRecord final : public Op {
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
   bool measures() const override { return true; }
-  bool foresee(Foreseen&, Draws) const override { return true; }
+  bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
     refuse_unless_sound(field, "fields=[\"audio\", \"noise\"], or source= of a dataset of noises");
@@ -166,7 +166,7 @@ class AddNoiseOfSource final : public Op {
   bool takes(FieldKind kind) const override { return kind == FieldKind::kAudio; }
   bool measures() const override { return true; }
   Rate rate() const override { return Rate::kAny; }
-  bool foresee(Foreseen&, Draws) const override { return true; }
+  bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
     refuse_unless_sound(field, "put it before what makes other numbers of the audio");

@@ -92,7 +92,7 @@ TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
   });
 }
 
-TEST(EveryOperatorOnSounds, MakesOfALengthWhatItForesees) {
+TEST(EveryOperatorOnSounds, MakesOfALengthWhatItPredicts) {
   for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
     const bool by_samples = record.name == "TrimSilence";  // on which its length depends
     for (const int64_t frames : {0, 1, 16, 17, 100, 399, 401, 8000, 16001}) {
@@ -101,16 +101,16 @@ TEST(EveryOperatorOnSounds, MakesOfALengthWhatItForesees) {
         TestRecord tested(std::vector<Picture>(), position);
         const int field = tested.add_rows(kind_of(of_frames(frames)), of_frames(frames),
                                           sound_of(of_frames(frames), 4));
-        Foreseen foreseen{of_frames(frames)};
+        Predicted predicted{of_frames(frames)};
         const Draws draws(7, 0, static_cast<uint64_t>(position), 1);
-        const bool said = op.foresee(foreseen, draws);
+        const bool said = op.predict(predicted, draws);
         const bool done = bool(tested.try_apply(op, 7));
         if (frames >= 8000) {
           EXPECT_NE(said, by_samples);
           EXPECT_TRUE(done);
         }
         if (said && done) {
-          EXPECT_EQ(foreseen.shape, tested.value(field).shape);
+          EXPECT_EQ(predicted.shape, tested.value(field).shape);
         }
       }
     }

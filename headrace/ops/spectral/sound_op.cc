@@ -85,7 +85,7 @@ void SoundOp::plan(FieldState& field) const {
   field.sample_rate = field.kind == FieldKind::kAudio ? rate_after(field.sample_rate) : 0;
 }
 
-bool SoundOp::foresee(Foreseen& value, Draws draws) const {
+bool SoundOp::predict(Predicted& value, Draws draws) const {
   if (!rate_misfit(value.sample_rate).empty() || !misfit(value.shape).empty()) return false;
   value.shape = shape_at({value.sample_rate, draws}, value.shape);
   value.sample_rate = stays_audio() ? rate_after(value.sample_rate) : 0;

@@ -24,7 +24,7 @@ class SoundOp : public Op {
   bool measures() const final { return takes_ == Takes::kWaveform; }
   Rate rate() const override { return rate_ == 0 ? Rate::kAny : Rate::kOne; }
   void plan(FieldState& field) const final;
-  bool foresee(Foreseen& value, Draws draws) const final;
+  bool predict(Predicted& value, Draws draws) const final;
   Result<void> apply(OpContext& context) const final;
 
  protected:

@@ -44,7 +44,7 @@ class ToDtype final : public PictureOp {
   bool measures() const override { return step_.dtype == DType::kInt16; }
   DevicePart device_part() const override { return DevicePart::kMap; }
   Rate rate() const override { return Rate::kAny; }
-  bool foresee(Foreseen&, Draws) const override { return true; }
+  bool predict(Predicted&, Draws) const override { return true; }
 
   Result<void> apply(OpContext& context) const override {
     for (int field : context.fields) {

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 SILENCE = 10.0  # seconds without a word after which the child is ended
 _WORD = 0.2  # seconds between words
-_FIRST = 2.0  # seconds after which it is foreseen how long the rest takes
+_FIRST = 2.0  # seconds after which it is predicted how long the rest takes
 _FEW = 8  # records that tell nothing yet
 
 Say = Callable[[int, int], None]  # where it is: (done, of)

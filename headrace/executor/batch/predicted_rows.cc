@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/executor/batch/foreseen_rows.h"
+#include "headrace/executor/batch/predicted_rows.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,16 +29,16 @@ bool keeps_promise(const Shape& promised, const Shape& shape) {
 
 }  // namespace
 
-Foresight foresee(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
-                  uint64_t epoch, BatchRange range,
-                  const std::function<int64_t(int64_t position)>& index_at, size_t most) {
+Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
+                   uint64_t epoch, BatchRange range,
+                   const std::function<int64_t(int64_t position)>& index_at, size_t most) {
   const std::vector<Output>& outputs = plan.outputs();
-  Foresight out{ForeseenRows(outputs.size())};
+  Prediction out{PredictedRows(outputs.size())};
   const bool any = std::ranges::any_of(sounds, [](const auto& of) { return of != nullptr; });
   if (!any || !plan.assembles()) return out;
   const auto rows = static_cast<size_t>(range.size());
   std::vector<std::vector<Shape>> shapes(outputs.size(), std::vector<Shape>(rows));
-  std::vector<std::optional<Foreseen>> fields;
+  std::vector<std::optional<Predicted>> fields;
   for (size_t row = 0; row < rows; ++row) {
     const int64_t position = range.begin + static_cast<int64_t>(row);
     const auto index = static_cast<size_t>(index_at(position));
@@ -48,11 +48,11 @@ Foresight foresee(const Plan& plan, const std::vector<SoundForms>& sounds, uint6
       const SoundForm& form = (*sounds[i])[index];
       if (form.frames >= 0) fields[i] = {{form.channels, form.frames}, form.sample_rate};
     }
-    plan.foresee(fields, seed, epoch, position);
+    plan.predict(fields, seed, epoch, position);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Output& output = outputs[i];
       if (output.origin != OutputOrigin::kField || !output.is_assembled()) continue;
-      const std::optional<Foreseen>& field = fields[static_cast<size_t>(output.field)];
+      const std::optional<Predicted>& field = fields[static_cast<size_t>(output.field)];
       if (field && keeps_promise(output.state.shape, field->shape)) shapes[i][row] = field->shape;
     }
   }
@@ -65,8 +65,8 @@ Foresight foresee(const Plan& plan, const std::vector<SoundForms>& sounds, uint6
     if (__builtin_add_overflow(out.bytes, each, &out.bytes)) out.bytes = SIZE_MAX;
   }
   // What takes much of the share is made the other way, which says so where it is too much, and has
-  // room for values of their own where what was foreseen does not come true.
-  if (out.bytes > most) return {ForeseenRows(outputs.size())};
+  // room for values of their own where what was predicted does not come true.
+  if (out.bytes > most) return {PredictedRows(outputs.size())};
   return out;
 }
 

@@ -17,7 +17,7 @@ namespace headrace {
 // delivered, so memory is kept for them.
 enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
 
-struct LeftToDevice {
+struct DeviceWork {
   std::vector<FinishPlace> finished = {};  // by output: the last of the work on pictures
   std::vector<bool> decoded = {};  // by output: all of it, for the records where that can be
   size_t coded_row = 0;            // then: what a slot has for one (coded_share.h)
@@ -31,7 +31,7 @@ struct LeftToDevice {
 };
 
 // Bytes of a record in the slot; `number`: the output's.
-size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left);
+size_t slot_row_bytes(const Output& output, size_t number, const DeviceWork& left);
 
 // Marks a record's images that a device can decode as they are stored, so that passes over their
 // pixels are left to it, too (image/pending_picture.h).

@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-void Plan::foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, uint64_t epoch,
+void Plan::predict(std::vector<std::optional<Predicted>>& fields, uint64_t seed, uint64_t epoch,
                    int64_t position) const {
   const auto draws_of = [&](const Step& step) {
     return Draws(seed, epoch, static_cast<uint64_t>(position), step.key);
@@ -36,7 +36,7 @@ void Plan::foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, 
         break;
       case Step::Kind::kOp:
         for (const int field : step.fields) {
-          if (fields[field] && !step.op->foresee(*fields[field], draws_of(step))) {
+          if (fields[field] && !step.op->predict(*fields[field], draws_of(step))) {
             fields[field].reset();
           }
         }

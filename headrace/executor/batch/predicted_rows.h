@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of ragged fields will lie, foreseen before one of them is read (Note [Lengths
+// Where the rows of ragged fields will lie, predicted before one of them is read (Note [Lengths
 // first] in ops/op.h).
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace headrace {
 
-struct Foresight {
-  ForeseenRows rows;
+struct Prediction {
+  PredictedRows rows;
   size_t bytes = 0;  // of their tensors
 };
 
 // Of a batch at these positions. `sounds`: by schema field, what is known of them, null where that
-// is nothing; `index_at`: the record at a position. Foresees nothing where it would take more than
+// is nothing; `index_at`: the record at a position. Predicts nothing where it would take more than
 // `most` bytes.
-Foresight foresee(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
-                  uint64_t epoch, BatchRange range,
-                  const std::function<int64_t(int64_t position)>& index_at, size_t most);
+Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
+                   uint64_t epoch, BatchRange range,
+                   const std::function<int64_t(int64_t position)>& index_at, size_t most);
 
 }  // namespace headrace
