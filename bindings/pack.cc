@@ -35,7 +35,7 @@ nb::dict dict_of(const PackSummary& summary) {
   out["shards"] = summary.shards;
   out["bytes"] = summary.file_bytes;
   out["fingerprint"] = summary.fingerprint;
-  out["pictures"] = dict_of(summary.pictures);
+  out["images"] = dict_of(summary.pictures);
   for (size_t i = 0; i < kFormNames.size(); ++i) levels[kFormNames[i]] = dict_of(summary.forms[i]);
   out["levels"] = levels;
   nb::list reasons, unusable;

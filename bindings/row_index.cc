@@ -20,7 +20,7 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
   out["file"] = str_from_bytes(built.file);
   out["first"] = built.first;
   out["records"] = built.records;
-  out["pictures"] = built.pictures;
+  out["images"] = built.pictures;
   out["indexed"] = built.indexed;
   out["bad"] = built.bad;
   out["picture_bytes"] = built.picture_bytes;

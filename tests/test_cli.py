@@ -99,7 +99,7 @@ def test_bench_has_every_preset_and_dtype(folder: Path, preset: str, dtype: str)
 def test_bench_counts_what_the_records_are(tmp_path: Path) -> None:
     (tmp_path / "0.wav").write_bytes(wav_of(waves(800)))
     done = run_command("bench", tmp_path, "--preset", "decode", "--epochs", 1)
-    assert "sounds/s" in done.stdout and "per 1,000 audio clips" in done.stdout, done.stderr
+    assert "audio clips/s" in done.stdout and "per 1,000 audio clips" in done.stdout, done.stderr
 
 
 def test_bench_repeat_and_limit_choose_the_records(folder: Path) -> None:
@@ -327,7 +327,7 @@ def test_exit_code_3_for_data_that_is_not_there_or_not_readable(
 ) -> None:
     done = run_command("info", tmp_path / "nowhere")
     assert done.returncode == 3
-    assert "no such file or folder" in done.stderr
+    assert "file or folder not found" in done.stderr
     (tmp_path / "data").rename(tmp_path / "train")
     assert 'did you mean "' in run_command("info", tmp_path / "trian").stderr
     (tmp_path / "train").rename(tmp_path / "data")

@@ -394,7 +394,7 @@ def test_the_command_takes_a_pipeline_of_the_users(tmp_path: Path, name: str) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["nowhere"], 3, "no such file or folder"),
+        (["nowhere"], 3, "file or folder not found"),
         ([PICTURES, "--step", "nowhere.py:step"], 2, "no such file"),
         ([PICTURES, "--step", f"{__file__}:missing"], 2, "has no function missing"),
         ([PICTURES, "--pipeline", f"{__file__}:missing"], 2, "is not in that file"),

@@ -478,7 +478,7 @@ def test_scripts_without_a_loader(tmp_path: Path, body: str, words: str) -> None
 def test_scripts_that_are_not_there(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "headrace", "doctor", "--json"]
     for wrong, said in (
-        (["--script", "nowhere.py"], "HR0903 no such script or module: nowhere.py"),
+        (["--script", "nowhere.py"], "HR0903 script or module not found: nowhere.py"),
         (["-m", "no.where"], "HR0903"),
         (["--script", "a.py", "-m", "a"], "exclude each other"),
         ([], "one SOURCE"),

@@ -84,7 +84,7 @@ def index_file(tmp_path: Path) -> Path:
 def test_what_is_made_is_used_by_itself_and_changes_no_batch(photos: Path) -> None:
     expected = run(photos, index=False)
     built = hr.index(photos)
-    assert (built["records"], built["pictures"]) == (COUNT, COUNT)
+    assert (built["records"], built["images"]) == (COUNT, COUNT)
     assert (built["indexed"], built["bad"]) == (BASELINE, 0)
     assert built["bytes"] < 0.1 * built["picture_bytes"]
     for threads in (1, 2, 4):
@@ -204,7 +204,7 @@ def test_a_named_file_is_used_and_one_of_another_dataset_is_refused(
             assert hashes_of(loader, 2) == run(photos, index=False)
             assert loader.stats().index["used"] in read(2)
     (photos / "b" / "99.jpg").write_bytes(jpeg(99))
-    with pytest.raises(hr.ConfigError, match="HR0461 row index of another dataset"):
+    with pytest.raises(hr.ConfigError, match="HR0461 row index belongs to another dataset"):
         loader_of(photos, index=file)
     (tmp_path / "text.rows").write_text("no index")
     with pytest.raises(hr.ConfigError, match="HR0460 not a row index"):
@@ -310,7 +310,7 @@ def test_an_index_serves_whatever_its_dataset_is_a_part_of(
         indexed = sum(key.endswith(".jpg") for key in map(source.key, range(len(source))))
         progressive = 3 / COUNT * len(source)
         assert pictures * (indexed - 2 * progressive) <= stats["used"] <= 2 * pictures * indexed
-        assert (stats["stale"], stats["pictures"]) == (0, COUNT)
+        assert (stats["stale"], stats["images"]) == (0, COUNT)
         assert f"{BASELINE} of {COUNT} images" in repr(given)
 
 

@@ -297,8 +297,8 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     result = run_json("pack", photos, "-o", out, "--shards", 2, "--threads", 2)
     assert (result["records"], result["shards"], result["resumed_records"]) == (RECORDS, 2, 0)
     size = sum(path.stat().st_size for path in photos.rglob("*.*"))
-    assert result["pictures"]["count"] == RECORDS
-    assert result["pictures"]["original_bytes"] == size
+    assert result["images"]["count"] == RECORDS
+    assert result["images"]["original_bytes"] == size
     assert result["bytes"] == sum(path.stat().st_size for path in out.iterdir())
     levels = result["levels"]
     assert sum(share["count"] for share in levels.values()) == RECORDS
@@ -309,7 +309,7 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     facts = run_json("info", out)
     shared = {name: value for name, value in facts["pack"].items() if name in result}
     assert shared == {name: result[name] for name in shared} and len(shared) > 8
-    ratio = result["pictures"]["stored_bytes"] / result["pictures"]["original_bytes"]
+    ratio = result["images"]["stored_bytes"] / result["images"]["original_bytes"]
     assert facts["pack"]["ratio"] == pytest.approx(ratio, abs=1e-4)
     assert facts["fingerprint"] == result["fingerprint"] == hr.open(out).fingerprint
     text = run_command("info", out).stdout

@@ -194,7 +194,7 @@ def test_batches_without_arrays_are_refused_with_what_came():
 
 def test_no_gpu_and_names_that_make_no_sense():
     if _core.cuda_devices()[0] == 0:
-        with pytest.raises(hr.UnsupportedError, match="HR0882 no such device: cuda:0: "):
+        with pytest.raises(hr.UnsupportedError, match="HR0882 device not found: cuda:0: "):
             hr.prefetch([], "cuda")
     with pytest.raises(hr.ConfigError, match=r'HR0881 .*"gpu"'):
         hr.prefetch([], "gpu")

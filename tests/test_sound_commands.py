@@ -37,7 +37,7 @@ def speech(tmp_path: Path) -> Path:
 
 
 def test_info_tells_rates_and_lengths(speech: Path) -> None:
-    facts = run_json("info", speech)["sounds"][0]
+    facts = run_json("info", speech)["audio"][0]
     seconds = [frames / (8000 if n == 5 else 16000) for n, frames in enumerate(FRAMES)]
     assert facts["sample_rates"] == {"16000": 5, "8000": 1} and facts["channels"] == {"1": 6}
     assert facts["seconds"] == {
@@ -61,7 +61,7 @@ def test_scan_counts_rates_and_finds_what_is_bad_at_any(speech: Path) -> None:
         (5, "HR0351"),
     ]
     assert done["bad_records"][1]["key"].endswith("5.wav")
-    assert done["sounds"][0]["sample_rates"] == {"16000": 4} and done["sounds"][0]["bad"] == 2
+    assert done["audio"][0]["sample_rates"] == {"16000": 4} and done["audio"][0]["bad"] == 2
 
 
 @pytest.mark.parametrize("preset", [(), ("--preset", "decode"), ("--preset", "raw")])

@@ -61,7 +61,7 @@ def test_a_second_thread_in_next_is_refused_and_the_first_one_goes_on(gate: Gate
     iterator = iter(hr.Loader(records(2), [gate], batch_size=1))
     thread, outcome = outcome_of(lambda: next(iterator))
     assert gate.reached.wait(LIMIT)
-    with pytest.raises(hr.ConfigError, match="HR0190 an iterator that is in use"):
+    with pytest.raises(hr.ConfigError, match="HR0190 iterator already in use"):
         next(iterator)
     gate.open.set()
     thread.join(LIMIT)

@@ -67,7 +67,7 @@ const Register<KindRecord> registered_audio(kAudio);
 
 const MediaRecord kSounds{.name = "audio",
                           .kind = FieldKind::kAudio,
-                          .noun = "sound",
+                          .noun = "audio clip",
                           .order = 1,
                           .without_library = "WAV",
                           .usual = {"flac"},

@@ -31,7 +31,7 @@ std::span<const uint8_t> signature_of(std::span<const uint8_t> bytes) {
 const MediaRecord kImages{
     .name = "image",
     .kind = FieldKind::kImage,
-    .noun = "picture",
+    .noun = "image",
     .order = 0,
     .without_library = "PNG or JPEG",
     .usual = {"jpg", "jpeg", "webp"},

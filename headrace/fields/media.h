@@ -35,7 +35,7 @@ struct MediaRecord {
   // Of the kind of field, and of the field itself where a record has one such file: "image".
   std::string_view name;
   FieldKind kind;
-  std::string_view noun;  // in messages: "picture"; several have an s
+  std::string_view noun;  // in messages: "image"; several have an s
   // A folder's records are those of its files that come first by this; so are lists sorted.
   int order;
   // What files should become whose library is missing: "PNG or JPEG".

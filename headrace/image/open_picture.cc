@@ -35,7 +35,7 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
   error.hint =
       bytes.empty()  ? "fetch the file again, or leave it out"
       : name.empty() ? "look at the file: it is not an image, or of another format"
-      : name.ends_with("picture")
+      : name.ends_with("image")
           ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
             "object that decodes them"
           : "fetch the file again, or leave it out";

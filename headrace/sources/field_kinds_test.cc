@@ -81,10 +81,9 @@ TEST(WithKinds, ArraysBecomeMasksAndBack) {
 
 TEST(WithKinds, WhatCannotBeIsRefused) {
   const SourcePtr source = records({bytes("image", {3, 4, 5}), bytes("codes", {7})});
-  EXPECT_TRUE(
-      failure([&] { with_kinds(source, {{"codes", FieldKind::kMask}}); })
-          .starts_with("HR0181 a kind that a field cannot have: kinds= says that \"codes\" is "
-                       "\"mask\", and its values are of another form"));
+  EXPECT_TRUE(failure([&] { with_kinds(source, {{"codes", FieldKind::kMask}}); })
+                  .starts_with("HR0181 unsupported field kind: kinds= says that \"codes\" is "
+                               "\"mask\", and its values are of another form"));
   EXPECT_NE(failure([&] {
               with_kinds(source, {{"imag", FieldKind::kMask}});
             }).find("did you mean \"image\"?"),

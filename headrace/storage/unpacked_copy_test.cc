@@ -313,7 +313,7 @@ TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(
       nowhere.error().message(),
-      "HR0209 no place to unpack: it is packed with gzip, and there is no cache folder to "
+      "HR0209 no directory to unpack into: it is packed with gzip, and there is no cache folder to "
       "unpack it into\n  where: " +
           (data / "a.gz") +
           "\n  help: set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself");

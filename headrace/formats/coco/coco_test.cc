@@ -277,7 +277,7 @@ TEST_F(Coco, ContradictionsAreRefused) {
                                 "annotations": []})")
           .message()
           .substr(0, 81),
-      "HR0434 COCO annotations contradict themselves: the id 1 refers to two images\n ");
+      "HR0434 inconsistent COCO annotations: the id 1 refers to two images\n ");
   EXPECT_EQ(refusal_of_text("{" + std::string(kImages) + R"(, "annotations": [],
               "categories": [{"id": 1, "name": "x"}, {"id": 1, "name": "y"}]})")
                 .what,

@@ -203,8 +203,8 @@ List parse(std::string_view text, const std::string& file, bool csv) {
     }
     if (has_media_suffix(line->label)) {
       bad_line(file, lines.number,
-               "the label \"" + std::string(line->label.substr(0, 80)) + "\" looks like a " +
-                   std::string(media_by_suffix(line->label).front()->noun),
+               "the label \"" + std::string(line->label.substr(0, 80)) + "\" looks like a file (" +
+                   std::string(media_by_suffix(line->label).front()->noun) + ")",
                has_media_suffix(line->path) ? std::string(kPairsAdvice)
                                             : "the path comes first, then the label");
     }

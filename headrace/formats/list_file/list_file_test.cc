@@ -157,7 +157,7 @@ TEST_F(ListFile, ErrorsNameTheLine) {
       {"a.jpg,1\n,2\n", "line 2: no path"},
       {"a.jpg 1\nb.jpg cat\n", "line 2: label \"cat\" is a name, and line 1 has \"1\""},
       {"a.jpg cat\nb.jpg 1\n", "line 2: label \"1\" is a number"},
-      {"0\t3.0\ta.jpg\n1\t2.0\tb.jpg\n", "line 1: the label \"a.jpg\" looks like an image"},
+      {"0\t3.0\ta.jpg\n1\t2.0\tb.jpg\n", "line 1: the label \"a.jpg\" looks like a file (image)"},
       {std::string(5000, '#') + "\na.jpg 1\nb" + std::string(1, '\0') + " 2\n",
        "line 3: a NUL byte"},
       {"a.jpg 1\n" + std::string(5000, 'x') + " 2\n", "line 2: a path of 5000 bytes"},

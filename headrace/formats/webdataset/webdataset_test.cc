@@ -150,8 +150,8 @@ TEST_F(WebDatasetTest, a_component_that_is_missing_follows_the_policy) {
                            {"2.jpg", "2"}, {"3.cls", "3"}, {"3.txt", "u"},
                            {"4.jpg", "4"}, {"4.cls", "4"}, {"4.txt", "v"}};
   const auto error = open(members);
-  EXPECT_EQ(read(*error, 1), "HR0466 bad sample: the sample has no component cls");
-  EXPECT_EQ(read(*error, 2), "HR0466 bad sample: the sample has no component jpg");
+  EXPECT_EQ(read(*error, 1), "HR0466 invalid sample: the sample has no component cls");
+  EXPECT_EQ(read(*error, 2), "HR0466 invalid sample: the sample has no component jpg");
   EXPECT_EQ(error->integer_column("label"), (std::vector<int64_t>{1, -1, 3, 4}));
   const auto skip = open(members, {{"missing", std::string("skip")}});
   ASSERT_EQ(skip->size(), 2);
@@ -161,7 +161,7 @@ TEST_F(WebDatasetTest, a_component_that_is_missing_follows_the_policy) {
   EXPECT_NE(skip->fingerprint(), error->fingerprint());
   const auto empty = open(members, {{"missing", std::string("empty")}});
   EXPECT_EQ(read(*empty, 1), "image=2 label=-1 text=");
-  EXPECT_EQ(read(*empty, 2), "HR0466 bad sample: the sample has no component jpg");
+  EXPECT_EQ(read(*empty, 2), "HR0466 invalid sample: the sample has no component jpg");
 }
 
 TEST_F(WebDatasetTest, values_are_what_their_extension_says) {
@@ -173,17 +173,17 @@ TEST_F(WebDatasetTest, values_are_what_their_extension_says) {
                             {"3.cls", "99999999999999999999"},
                             {"3.txt", "t"}},
                            {{"fields", std::vector<std::string>{"cls", "txt"}}});
-  EXPECT_EQ(read(*source, 0), "HR0466 bad sample: \"x\" is not an integer");
-  EXPECT_EQ(read(*source, 1), "HR0466 bad sample: the sample has this component twice");
-  EXPECT_EQ(read(*source, 2), "HR0466 bad sample: \"99999999999999999999\" is not an integer");
+  EXPECT_EQ(read(*source, 0), "HR0466 invalid sample: \"x\" is not an integer");
+  EXPECT_EQ(read(*source, 1), "HR0466 invalid sample: the sample has this component twice");
+  EXPECT_EQ(read(*source, 2), "HR0466 invalid sample: \"99999999999999999999\" is not an integer");
   const auto text = open({{"1.txt", "a\xFF"}});
-  EXPECT_EQ(read(*text, 0), "HR0466 bad sample: the text is not UTF-8");
+  EXPECT_EQ(read(*text, 0), "HR0466 invalid sample: the text is not UTF-8");
   const std::map<std::string, ParamValue> classes = {
       {"classes", std::vector<std::string>{"cat", "dog"}}};
   const auto named =
       open({{"1.cls", "dog\n"}, {"2.cls", "0"}, {"3.cls", "2"}, {"4.cls", "eel"}}, classes);
   EXPECT_EQ(named->integer_column("label"), (std::vector<int64_t>{1, 0, -1, -1}));
-  EXPECT_EQ(read(*named, 2), "HR0466 bad sample: class \"2\" of 2");
+  EXPECT_EQ(read(*named, 2), "HR0466 invalid sample: class \"2\" of 2");
   EXPECT_EQ(named->classes(), (std::vector<std::string>{"cat", "dog"}));
 }
 

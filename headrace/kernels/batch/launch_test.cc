@@ -40,7 +40,7 @@ TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
               "HR0861 built without CUDA: a batch kernel was to run on a GPU, and this build has "
               "none for it\n  help: build with nvcc on the PATH, or use device=\"cpu\"");
   } else {  // CUDA's own name of what is missing: a driver, or a device
-    EXPECT_TRUE(message.starts_with("HR0860 CUDA refused a kernel: cudaError")) << message;
+    EXPECT_TRUE(message.starts_with("HR0860 CUDA kernel launch failed: cudaError")) << message;
   }
 }
 

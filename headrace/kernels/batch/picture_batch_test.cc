@@ -312,7 +312,7 @@ std::string message_of(const PictureBatch& batch) {
 TEST(PictureBatch, SaysWhatItDoesNotTake) {
   PictureBatch batch{.channels = 5};
   EXPECT_EQ(message_of(batch),
-            "HR0862 not images that a batch kernel takes: an image of a batch has 1 to 4 "
+            "HR0862 unsupported input for a batch kernel: an image of a batch has 1 to 4 "
             "channels (got 5)\n  help: deliver it as a tensor, without transforms on the device");
   batch.channels = 3;
   batch.map.bytes = 8;

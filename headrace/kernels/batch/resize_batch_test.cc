@@ -379,22 +379,22 @@ std::string message_of(const ResizeTo& to, const std::vector<ResizeWindow>& wind
 
 TEST(ResizeBatch, SaysWhatItCannotResize) {
   EXPECT_EQ(message_of({.height = 0, .width = 5}, {}),
-            "HR0863 impossible resize of a batch: a batch cannot be resized to 0 x 5");
+            "HR0863 invalid batch resize: a batch cannot be resized to 0 x 5");
   EXPECT_EQ(message_of({.channels = 7, .height = 5, .width = 5}, {}),
-            "HR0863 impossible resize of a batch: an image has 1 to 4 channels (got 7)");
+            "HR0863 invalid batch resize: an image has 1 to 4 channels (got 7)");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 2}, {.width = 3}}),
-            "HR0863 impossible resize of a batch: window 1 is empty (0 x 3)");
+            "HR0863 invalid batch resize: window 1 is empty (0 x 3)");
   EXPECT_EQ(message_of({.height = 5, .width = 5},
                        {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
-            "HR0863 impossible resize of a batch: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
+            "HR0863 invalid batch resize: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
             "0 are not there");
   EXPECT_EQ(
       message_of({.height = 5, .width = 5},
                  {{.height = 2, .width = 2, .shown_height = 4, .shown_width = 3, .at_top = 2}}),
-      "HR0863 impossible resize of a batch: window 0 cannot be shown as 4 x 3 from 2 x 0 on "
+      "HR0863 invalid batch resize: window 0 cannot be shown as 4 x 3 from 2 x 0 on "
       "in 5 x 5");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 65537}}),
-            "HR0863 impossible resize of a batch: window 0 is too large (2 x 65537 to 5 x 5)");
+            "HR0863 invalid batch resize: window 0 is too large (2 x 65537 to 5 x 5)");
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ def _print_all(
         reference.print_list(media[kind])
     console.print(f"\n[dim]Codecs of videos, by {_MEDIA}[/]")
     codecs = ", ".join(program["codecs"][:-1])
-    output.facts({"video": codecs, "sound": program["codecs"][-1]}, style="bold", gap=2)
+    output.facts({"video": codecs, "audio": program["codecs"][-1]}, style="bold", gap=2)
     if program["problem"]:
         from rich.markup import escape
 

@@ -63,8 +63,8 @@ def print_result(result: dict[str, Any], named: bool) -> None:
     share = result["bytes"] / max(1, result["picture_bytes"])
     size = f"{output.size_text(result['bytes'])}, {share:.1%} of the images' bytes"
     output.headline(result["file"], f"{size} ({result['seconds']:.1f} s)")
-    console.print(f"{result['indexed']:,} of {result['pictures']:,} images are in it")
-    without = result["pictures"] - result["indexed"]
+    console.print(f"{result['indexed']:,} of {result['images']:,} images are in it")
+    without = result["images"] - result["indexed"]
     if without:
         console.print(
             f"[dim]{without:,} are of kinds that have no index (PNG, progressive), or damaged[/]"

@@ -98,7 +98,7 @@ def describe(path: str, source: Any) -> dict[str, Any]:
         "instructions": instructions.text(),
     }
     if sounds := sound_report.describe(source, HEADERS):
-        facts["sounds"] = sounds
+        facts["audio"] = sounds
     if len(source) and (video := video_facts(source)):
         facts["video"] = video
     if source.classes and any(field["name"] == "label" for field in fields):
@@ -149,7 +149,7 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
     if not _core.is_pack(path):
         return None
     summary = _core.pack_summary(path, recover)
-    return {**summary, "ratio": pack_report.ratio_of(summary["pictures"])}
+    return {**summary, "ratio": pack_report.ratio_of(summary["images"])}
 
 
 def bytes_on_disk(path: str) -> int:
@@ -207,7 +207,7 @@ def print_facts(facts: dict[str, Any]) -> None:
         name = output.shortened(field["name"], max(16, console.width // 2))
         table.add_row(escape(name), field["kind"], field["dtype"], shape)
     console.print(table)
-    for sounds in facts.get("sounds", ()):
+    for sounds in facts.get("audio", ()):
         for line in sound_report.lines(sounds, facts["records"]):
             console.print(f"[dim]{escape(sounds['field'])}[/] {escape(line)}")
     if "video" in facts:

@@ -22,12 +22,12 @@ def print_pictures(summary: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = output.console()
-    pictures = summary["pictures"]
+    pictures = summary["images"]
     if not pictures["count"]:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("level")
-    for name in ("pictures", "share", "original", "stored", "ratio"):
+    for name in ("images", "share", "original", "stored", "ratio"):
         table.add_column(name, justify="right")
     shares = {name: share for name, share in summary["levels"].items() if share["count"]}
     for name, share in {**shares, "all": pictures}.items():

@@ -82,7 +82,7 @@ def run(
             "bad_records": bad,
         }
         if sounds:
-            summary["sounds"] = sounds
+            summary["audio"] = sounds
         if damage:
             summary["index_damage"] = damage
         output.print_json(summary)
