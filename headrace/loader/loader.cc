@@ -543,9 +543,7 @@ std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
 double Loader::weight(int64_t batch) const { return impl_->weight(batch); }
-void Loader::restart(const std::function<void()>& interrupted) {
-  impl_->restart(interrupted);
-}
+void Loader::restart(const std::function<void()>& interrupted) { impl_->restart(interrupted); }
 void Loader::set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
   impl_->set_epoch(epoch, interrupted);
 }
