@@ -33,7 +33,7 @@ RULES = (
     Rule(
         r"(?:^|[.:;] )Of (?!course)(?!\w+ing)",
         'begin with the thing itself, not with "Of ..."',
-        ("heading",),
+        DOCS,
     ),
     Rule(r"\bmoving pictures?\b", "say video"),
     Rule(r"\bpictures?\b", "say image, or image and mask", DOCS),
