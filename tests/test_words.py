@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: tools/check_words.py rejects wording that readers stumble over, and says why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def check(root: Path) -> tuple[int, str]:
+    command = [sys.executable, str(ROOT / "tools" / "check_words.py"), str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "reason"),
+    [
+        ("## Of batches", "Of", "begin with the thing itself"),
+        ("Sound and moving pictures.", "moving pictures", "say video"),
+        ("A picture is decoded.", "picture", "say image"),
+        ("An own decoder is faster: an own one.", "an own", "its own"),
+        ("Values that are none are refused.", "that are none", "say invalid"),
+        ("What a framework has not is refused.", "has not", "say lacks"),
+        ("It takes 3 ms a batch.", "3 ms a batch", 'say "per"'),
+        ("Whoever asks gets it, and nobody else.", "nobody", "say the caller"),
+        ("## Where files lie", "lie", "name the subject"),
+        ("`--skip` may be given again.", "may be given again", "say repeatable"),
+    ],
+)
+def test_a_habit_is_rejected_with_its_reason(
+    tmp_path: Path, text: str, words: str, reason: str
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text(f"# A page\n\n{text}\n")
+    code, out = check(tmp_path)
+    assert code == 1
+    assert f'docs/a.md:3: "{words}": ' in out and reason in out
+
+
+def test_code_and_links_are_not_prose(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = "`examples/pictures`, [images](../examples/pictures)\n\n```sh\nls pictures\n```\n"
+    (tmp_path / "docs" / "a.md").write_text(f"# A page\n\n{text}")
+    assert check(tmp_path) == (0, "0 breaches\n")
+
+
+def test_this_repository_is_clean() -> None:
+    code, out = check(ROOT)
+    assert code == 0, out
