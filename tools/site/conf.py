@@ -66,7 +66,9 @@ def parameters_as_fields(
 
 
 def without_emphasis(line: str) -> str:
-    """A single asterisk is a pattern's or a parameter's, never emphasis; ``code`` stays."""
+    """A single asterisk is a pattern's or a parameter's, never emphasis; code stays."""
+    if line.lstrip().startswith((">>>", "...")):
+        return line
     parts = re.split(r"(``.*?``|\*\*\S.*?\S\*\*)", line)
     return "".join(part if at % 2 else part.replace("*", r"\*") for at, part in enumerate(parts))
 
