@@ -24,8 +24,12 @@ ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "tools" / "templates"
 KINDS = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
 IN_PYTHON = {"framework", "writer"}
-# That are opened by the target which has no format of its own, with the inputs below fuzz/NAME.
-FUZZED_FORMATS = ("template_format",)
+# What has no fuzz target of its own: by the one of its kind, with the inputs below fuzz/NAME.
+FUZZED_BY_KIND = {
+    "template_format": "format",
+    "template_codec": "picture",
+    "template_sound": "sound",
+}
 SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache knows it
 WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "headrace-av", "LICENSE", "tools", "docs")
 INSTALLED = Path(headrace.__file__).parent
@@ -134,13 +138,11 @@ def built() -> Path:
     libraries = ["-lgtest_main", "-lgtest", *engine]
     run([compiler, "-o", str(program), *parts, *tests, *libraries], SCRATCH)
     run([compiler, "-shared", "-o", str(SCRATCH / "additions.so"), *parts, *engine], SCRATCH)
-    opened = [f'-DHEADRACE_FORMAT="{name}"' for name in FUZZED_FORMATS]
-    generic = str(SCRATCH / "tools" / "format_fuzz.cc")
     targets = [(out.removesuffix("_fuzz.o"), [out]) for out in objects if out.endswith("_fuzz.o")]
-    targets += [
-        (str(SCRATCH / name), [f"-I{SCRATCH}", defined, generic])
-        for name, defined in zip(FUZZED_FORMATS, opened, strict=True)
-    ]
+    for name, kind in FUZZED_BY_KIND.items():
+        generic = str(SCRATCH / "tools" / f"{kind}_fuzz.cc")
+        source = [f"-I{SCRATCH}", f'-DHEADRACE_FUZZED="{name}"', generic]
+        targets.append((str(SCRATCH / name), source))
     for target, source in targets:
         replay = ["-std=c++20", str(SCRATCH / "tools" / "replay_fuzz.cc"), *source]
         run([compiler, "-o", f"{target}_replay", *replay, *parts, *engine], SCRATCH)

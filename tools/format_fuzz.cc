@@ -5,6 +5,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
-  open_and_read(file_of({data, size}), HEADRACE_FORMAT);
+  open_and_read(file_of({data, size}), HEADRACE_FUZZED);
   return 0;
 }

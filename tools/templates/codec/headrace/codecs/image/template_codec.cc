@@ -50,7 +50,7 @@ class TemplateDecoder final : public ImageDecoder {
 };
 
 const CodecRecord kTemplate{
-    .name = "template",
+    .name = "template_codec",
     .doc = "Pictures for the test of the house.",
     .oracle = "its test",
     .suffixes = {".hrt"},

@@ -33,7 +33,7 @@ class TemplateDecoder final : public AudioDecoder {
 };
 
 const AudioCodecRecord kTemplate{
-    .name = "template",
+    .name = "template_sound",
     .doc = "Sounds for the test of the house.",
     .oracle = "its test",
     .suffixes = {".hrs"},

@@ -17,7 +17,7 @@ TEST(TemplateSound, GivesTheSamplesOfAWindow) {
   std::memcpy(bytes.data(), kSound.data(), kSound.size());
   const AudioCodecRecord* const codec = audio_codec_of(bytes.bytes());
   ASSERT_NE(codec, nullptr);
-  EXPECT_EQ(codec->name, "template");
+  EXPECT_EQ(codec->name, "template_sound");
   const auto decoder = codec->make();
   const Result<AudioHeader> header = decoder->read_header(bytes.bytes());
   ASSERT_TRUE(header);
