@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launch() is under nvcc. Included by the .cu files alone, each of which ends with
+// What launch() is under nvcc. Included by the .cu files alone, which have for each kernel a line
 //
 //   template Result<void> launch(const ItsKernel&, void*);
 #pragma once

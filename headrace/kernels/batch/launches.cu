@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of this folder's kernels that are one function an item, and nothing else on a GPU.
+// Together: each file of kernels includes CUDA's headers once for each architecture.
+#include "headrace/kernels/batch/compose_tables.h"
+#include "headrace/kernels/batch/fill_borders.h"
+#include "headrace/kernels/batch/float_batch.h"
+#include "headrace/kernels/batch/gather_rows.h"
+#include "headrace/kernels/batch/launch.cuh"
+#include "headrace/kernels/batch/mix_rows.h"
+#include "headrace/kernels/batch/picture_batch.h"
+#include "headrace/kernels/batch/resample_columns.h"
+#include "headrace/kernels/batch/resample_rows.h"
+#include "headrace/kernels/batch/resize_axis.h"
+#include "headrace/kernels/batch/run_programs.h"
+#include "headrace/kernels/batch/sharpen_pictures.h"
+#include "headrace/kernels/batch/warp_pictures.h"
+
+namespace headrace {
+
+template Result<void> launch(const ComposeTables&, void*);
+template Result<void> launch(const FillBorders&, void*);
+template Result<void> launch(const FloatBatch&, void*);
+template Result<void> launch(const GatherRows&, void*);
+template Result<void> launch(const MixRows&, void*);
+template Result<void> launch(const PictureBatch&, void*);
+template Result<void> launch(const ResampleColumns<SampleLayout::kWords>&, void*);
+template Result<void> launch(const ResampleColumns<SampleLayout::kAny>&, void*);
+template Result<void> launch(const ResampleRows<SampleLayout::kWords>&, void*);
+template Result<void> launch(const ResampleRows<SampleLayout::kAny>&, void*);
+template Result<void> launch(const MakeResizeTables&, void*);
+template Result<void> launch(const RunPrograms&, void*);
+template Result<void> launch(const SharpenPictures&, void*);
+template Result<void> launch(const WarpPictures&, void*);
+
+}  // namespace headrace
