@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "headrace/image/planar_row.h"
+#include "headrace/image/row_sinks.h"
 #include "headrace/kernels/rows.h"
 
 namespace headrace {

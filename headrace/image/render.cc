@@ -8,15 +8,11 @@
 #include <utility>
 
 #include "headrace/image/collage.h"
-#include "headrace/image/framed_rows.h"
-#include "headrace/image/opaque_rows.h"
 #include "headrace/image/pending_picture.h"
-#include "headrace/image/shared_rows.h"
+#include "headrace/image/row_sinks.h"
 #include "headrace/image/warp_pass.h"
 #include "headrace/image/wide_pass.h"
-#include "headrace/image/wide_rows.h"
 #include "headrace/image/wide_warp.h"
-#include "headrace/image/window_buffer.h"
 
 namespace headrace {
 namespace {
