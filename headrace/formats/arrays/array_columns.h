@@ -43,4 +43,11 @@ bool has_meaning(const NamedArray& array, const Arguments& arguments);
 bool can_be_picture(const FileArray& array, const std::string& channels);
 void make_picture(FileArray& array, const std::string& channels);
 
+// "images" -> "image", also of mask and label; empty: the name says nothing.
+std::string_view meaning_of(std::string_view name);
+
+// As a field's name: letters, digits and _, no digit first; none of those that every source has.
+// Always UTF-8, whatever the bytes are.
+std::string field_name_of(std::string_view text);
+
 }  // namespace headrace

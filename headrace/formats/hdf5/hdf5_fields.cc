@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/formats/arrays/array_names.h"
+#include "headrace/formats/arrays/array_columns.h"
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
 #include "headrace/sources/field_names.h"
