@@ -9,8 +9,10 @@ import os
 import pickle
 import queue
 import random
+import re
 import threading
-from collections.abc import Hashable, Iterator
+import time
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,13 @@ from headrace.loader import lending
 
 
 class Makers:
-    """Threads, each with a loader of its own; ``whims`` are what may become of a part."""
+    """Threads, each with a loader of its own; ``whims`` are what may become of a part. carried:
+    seconds for each row that bringing it takes. most: bytes on their way at once."""
 
-    def __init__(self, whims: str, count: int = 2) -> None:
-        self.whims, self.count = whims, count
+    def __init__(self, whims: str, count: int, carried: float, most: int) -> None:
+        self.whims, self.count, self.carried, self.most = whims, count, carried, most
+        self.out: dict[int, int] = {}  # rows asked for
+        self.largest = 0  # sum of them so far
         self.draws = random.Random(3)
         self.asked: queue.Queue[tuple[int, Rows] | None] = queue.Queue()
         self.made: queue.Queue[tuple[Hashable, Made | Exception]] = queue.Queue()
@@ -56,7 +61,7 @@ class Makers:
                 if whim == "d":
                     self.made.put((token, Lost("killed")))
                     continue
-                made = rows_of(engine, rows)
+                made = rows_of(engine, rows)._replace(carried=self.carried * rows.size)
                 self.made.put((token, made))
                 if whim == "2":
                     self.made.put((token, made))
@@ -65,23 +70,24 @@ class Makers:
         if self.asked.qsize() > 2 * self.count:
             return None
         self.number += 1
+        self.out[self.number] = rows.size
+        self.largest = max(self.largest, sum(self.out.values()))
         self.asked.put((self.number, Rows(*tuple(rows))))
         return self.number
 
     def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
         try:
-            return [self.made.get(timeout=seconds)]
+            token, made = self.made.get(timeout=seconds)
         except queue.Empty:
             return []
+        self.out.pop(token, None)
+        return [(token, made)]
 
     def live(self) -> int:
         return len(self.threads)
 
-    def room(self, out: int, size: int) -> bool:
-        return True
-
-    def carrying_seconds(self, size: int) -> float:
-        return 0.0
+    def room(self) -> int:
+        return self.most
 
     def connected(self) -> bool:
         return True
@@ -101,14 +107,21 @@ class Makers:
 class Pool:
     """What ``workers=`` takes."""
 
-    always = True
-
-    def __init__(self, whims: str = "o", count: int = 2) -> None:
+    def __init__(
+        self,
+        whims: str = "o",
+        count: int = 2,
+        *,
+        always: bool = True,
+        carried: float = 0,
+        most: int = 1 << 30,
+    ) -> None:
         self.last: Makers | None = None
-        self.whims, self.count = whims, count
+        self.given = whims, count, carried, most
+        self.always = always
 
     def makers(self) -> Makers:
-        self.last = Makers(self.whims, self.count)
+        self.last = Makers(*self.given)
         return self.last
 
 
@@ -219,6 +232,68 @@ def test_workers_that_fail_are_given_up_and_rows_made_here(
         for _ in range(2):
             assert sum(len(batch.image) for batch in loader) == 58
         loader.close()
+
+
+def slowly(image: Any) -> Any:
+    """Work of 2 ms for other machines' cores, which a test on one machine does not have."""
+    time.sleep(0.002)
+    return image
+
+
+def until(loader: hr.Loader, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Epochs of the loader, until its counters of remote workers are so."""
+    end = time.monotonic() + 60
+    while not holds(remote := loader.stats().remote):
+        assert time.monotonic() < end, remote
+        for _ in loader:
+            pass
+    return remote
+
+
+def test_it_is_said_whether_remote_workers_pay_and_those_that_do_not_are_not_asked(
+    photos: Path,
+) -> None:
+    given: dict[str, Any] = {"batch_size": 16, "on_error": "skip", "threads": 1}
+    steps = [T.Resize(32), T.CenterCrop(32), slowly]
+    with hr.Loader(photos, steps, **given, workers=Pool(always=False)) as loader:
+        assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
+        remote = until(loader, lambda remote: remote["rows"] >= 300)
+        made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
+        assert made >= 2 and made > 2 * own
+        assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms a row", repr(loader))
+        assert remote["says"] in repr(loader)
+        asked = remote["asked"]
+        assert until(loader, lambda remote: remote["asked"] > asked)["says"].startswith("remote")
+    # The same rows, where bringing one takes more than half of what making it does.
+    with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=0.01)) as loader:
+        remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["out"])
+        made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
+        assert own >= 10 and made < 2 * own
+        says = f"remote workers do not pay: making a row takes {made:.2f} ms, taking it over"
+        assert remote["says"].startswith(says) and says in repr(loader)
+        for _ in range(3):
+            for _ in loader:
+                pass
+        assert loader.stats().remote["asked"] == remote["asked"]
+
+
+def test_rows_on_their_way_are_bounded_by_bytes(photos: Path) -> None:
+    given: dict[str, Any] = {"batch_size": 16, "on_error": "skip", "threads": 1}
+    row = 3 * 32 * 32 * 4 + 8
+    for most in (row, 5 * row):
+        pool = Pool(most=most)
+        with hr.Loader(photos, STEPS, **given, workers=pool) as loader:
+            until(loader, lambda remote: remote["arrived"] >= 10)
+            assert pool.last is not None and 1 <= pool.last.largest <= most // row
+    mixed = [*STEPS, T.MixUp(num_classes=3, group=8)]  # whose rows go together by eight
+    for steps, most, rows in ((STEPS, row - 1, 1), (mixed, 7 * row, 8)):
+        expected = pytest.warns(hr.Warning, match=rf"HR0839[^\0]*: {rows} rows of 12,\d+ bytes")
+        workers = Pool(most=most)
+        with expected, hr.Loader(photos, steps, **given, workers=workers) as loader:
+            until(loader, lambda remote: "HR0839" in remote["says"])
+            assert "rows are made here: ConfigError" in repr(loader)
+            loader.close()
+        assert workers.last is not None and workers.last.closed
 
 
 def test_what_cannot_be_lent_is_made_here_and_said(photos: Path) -> None:

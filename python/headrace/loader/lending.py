@@ -13,6 +13,7 @@ from headrace.errors import Error
 from headrace.loader.assembly import Assembly
 from headrace.loader.description import decides, plan_fingerprint
 from headrace.loader.options import sampler_given
+from headrace.loader.shard import ranks_here
 from headrace.workers.lent_rows import LentRows, Terms, Work, probe
 
 # What decides no batch and a worker has all the same.
@@ -67,7 +68,14 @@ def _work(assembly: Assembly) -> Work:
         name: value for name, value in assembly.given.items() if name in _SHARED or decides(name)
     }
     keywords |= {"threads": 1, "memory_limit": engine.stats()["memory_limit"]}
-    return Work(assembly.source, steps, keywords, lambda: facts(engine), lambda: _terms(assembly))
+    return Work(
+        assembly.source,
+        steps,
+        keywords,
+        lambda: facts(engine),
+        lambda: _terms(assembly),
+        min(ranks_here(), assembly.shard.world_size),
+    )
 
 
 def facts(engine: _core.Loader) -> dict[str, str]:

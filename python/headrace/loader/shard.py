@@ -56,11 +56,15 @@ def _of_group(group: Any) -> Shard:
     return Shard(rank, world_size, f"of a {name}")
 
 
-def machines(shard: Shard) -> int:
-    """That its ranks are on, as far as LOCAL_WORLD_SIZE says; else one for each rank."""
+def ranks_here() -> int:
+    """On this machine, as far as LOCAL_WORLD_SIZE says; else this one alone."""
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
-    ranks = max(1, int(local)) if local.isdecimal() else 1
-    return -(-shard.world_size // ranks)
+    return max(1, int(local)) if local.isdecimal() else 1
+
+
+def machines(shard: Shard) -> int:
+    """That its ranks are on."""
+    return -(-shard.world_size // ranks_here())
 
 
 def _detected_shard() -> Shard:

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any, Protocol
 
-from headrace.errors import Error, declare
+from headrace.errors import declare
 from headrace.ray.maker import Maker
-from headrace.sources.recipe import carrying_arrays, current_folder
-from headrace.workers.lent_rows import OTHER_BATCHES, Lost, Made, Rows, Work
+from headrace.ray.parcel import packed
+from headrace.sources.recipe import current_folder
+from headrace.workers.lent_rows import OTHER_BATCHES, TOO_LARGE, Lost, Made, Rows, Work
 
 _NO_RAY = declare(
     "HR0838",
@@ -22,9 +23,20 @@ _NO_RAY = declare(
     "machine, ray.init(address='auto') joins the existing one. Ray Train connects by itself.",
 )
 
-# CPU that Ray's processes of this machine take for a byte from another one's object store: 24 to 39
-# ms for 19.3 MB, measured with Ray 2.60 on loopback.
-_SECONDS_A_BYTE = 1.6e-9
+_DIE = declare(
+    "HR0840",
+    "config",
+    "remote workers die before they make a row",
+    "Actors that die are replaced. Where many in a row have made nothing there is a reason on "
+    "their machines: too little memory, a package that is missing, a library that ends the "
+    "process. Ray's logs have it (/tmp/ray/session_latest/logs).",
+)
+
+# CPU that other processes of this machine take for a byte: Ray's to receive it from another one's
+# object store, 24 to 39 ms for 19.3 MB; of this one's, an actor to put it there, and Ray's: 8 ms.
+# Measured with Ray 2.60 on loopback (bench/ray_rows.py).
+_SECONDS_A_BYTE_FROM_FAR, _SECONDS_A_BYTE_HERE = 1.6e-9, 0.4e-9
+_PARCEL = 0.5  # of an object store, that arrays in memory may fill
 _A_TIME = 2  # parts that an actor has at once: one it makes, one that waits
 _FETCH = 10.0  # seconds for what is on this machine already
 _AGAIN = 30.0  # seconds between looks at the cluster's CPUs
@@ -62,6 +74,7 @@ class Actors:
         self._starting: dict[Any, tuple[int, Any]] = {}  # by the answer to their probe
         self._asked: dict[Any, int] = {}  # the actor, by the answer
         self._load: Counter[int] = Counter()
+        self._near: set[int] = set()  # actors on this machine
         self._made: set[int] = set()  # actors that have made anything
         self._next = 0
         self._looked = 0.0
@@ -69,17 +82,21 @@ class Actors:
         self._died = 0
         self._deaths = 0  # before any row
         self._work: Work | None = None
-        self._source: Any = None
+        self._here = ""  # this machine's node
+        self._parcel: Any = None  # where it is in the object store
+        self._store = 0  # bytes of the smallest
         self._facts: dict[str, str] = {}
         self._options: dict[str, Any] = {}
         self._room = 0
+        self._closed = False
+        self._lost = False  # without an object store Ray ends the process that lets go of anything
 
     # Their number.
 
     def begin(self, work: Work) -> None:
         self._work = work
-        with carrying_arrays():
-            self._source = self._ray.put(work.source)
+        self._here = self._ray.get_runtime_context().get_node_id()
+        parcel = packed((work.source, work.transforms, dict(work.keywords)))
         self._options = {
             "num_cpus": self._wanted.cpus_per_actor,
             "max_restarts": 0,
@@ -92,40 +109,52 @@ class Actors:
         if self._wanted.runtime_env:
             self._options["runtime_env"] = self._wanted.runtime_env
         self._facts = work.facts()
+        self._nodes()
+        if parcel.nbytes > _PARCEL * self._store:
+            raise TOO_LARGE.error(
+                f"arrays in memory of {parcel.nbytes:,} bytes, and object stores of "
+                f"{self._store:,}",
+                hint="hr.npy or hr.pack, where all machines can read it",
+            )
+        self._parcel = self._ray.put(parcel)
         self._look()
 
-    def _look(self) -> None:
-        """At the cluster: how many actors there should be, and how much its stores hold."""
-        self._looked = time.monotonic()
+    def _nodes(self) -> list[dict[str, Any]]:
+        """That are alive; the room is by the smallest of their stores."""
+        assert self._work is not None
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        stores = [node["Resources"].get("object_store_memory", 0) for node in nodes]
-        self._room = int(self._wanted.store * min(stores, default=0))
+        stores = [int(node["Resources"].get("object_store_memory", 0)) for node in nodes]
+        self._store = min(stores, default=0)
+        self._room = int(self._wanted.store * self._store) // self._work.ranks_here
+        return nodes
+
+    def _look(self) -> None:
+        """At the cluster: how many actors there should be."""
+        assert self._work is not None
+        self._looked = time.monotonic()
+        nodes = self._nodes()
         if self._wanted.cpus != "auto":
             self._target = int(self._wanted.cpus)
         else:
-            here = self._ray.get_runtime_context().get_node_id()
-            others = [node for node in nodes if node["NodeID"] != here] or nodes
+            others = [node for node in nodes if node["NodeID"] != self._here] or nodes
             total = sum(node["Resources"].get("CPU", 0) for node in others)
             free = self._ray.available_resources().get("CPU", 0)
             own = len(self._actors) + len(self._starting)
-            assert self._work is not None
             ranks = self._work.terms().world_size
             share = min(total / ranks, own + free / ranks)
             self._target = int(share / max(self._wanted.cpus_per_actor, 0.01))
-        while len(self._actors) + len(self._starting) < self._target:
+        for _ in range(self._target - len(self._actors) - len(self._starting)):
             self._start()
         for number in list(self._actors)[self._target :]:
             if not self._load[number]:
                 self._end(number)
 
     def _start(self) -> None:
+        if self._closed:
+            return
         assert self._work is not None
-        keywords = self._work.keywords
-        actor = (
-            self._ray.remote(Maker)
-            .options(**self._options)
-            .remote(self._source, self._work.transforms, keywords, current_folder())
-        )
+        maker = self._ray.remote(Maker).options(**self._options)
+        actor = maker.remote([self._parcel], current_folder())
         answer = actor.facts.remote(self._work.terms())
         self._starting[answer] = self._next, actor
         self._next += 1
@@ -134,17 +163,17 @@ class Actors:
         actor = self._actors.pop(number)
         self._ray.kill(actor)
 
-    def _lose(self, number: int) -> None:
+    def _lose(self, number: int, failure: Exception) -> None:
         """It died: another one takes its place."""
-        if self._actors.pop(number, None) is None:
-            return
-        self._replace(number)
+        if self._actors.pop(number, None) is not None:
+            self._replace(number, failure)
 
-    def _replace(self, number: int) -> None:
+    def _replace(self, number: int, failure: Exception) -> None:
         self._died += 1
         self._deaths = 0 if number in self._made else self._deaths + 1
-        if self._deaths < _DEATHS:
-            self._start()
+        if self._deaths == _DEATHS:
+            raise _DIE.error(f"{_DEATHS} of them, the last: {failure}")
+        self._start()
 
     def _check(self, answer: Any) -> None:
         """Takes an actor whose probe has answered. ConfigError HR0837 where it would make other
@@ -156,12 +185,14 @@ class Actors:
             found = self._ray.get(answer)
         except errors.RayTaskError as failure:
             raise _cause(failure) from None
-        except errors.RayError:
-            self._replace(number)
+        except errors.RayError as failure:
+            self._replace(number, failure)
             return
         for what, value in self._facts.items():
             if found[what] != value:
                 raise OTHER_BATCHES.error(f"{what}: {found[what]} there, {value} here")
+        if found["node"] == self._here:
+            self._near.add(number)
         self._actors[number] = actor
 
     # Rows.
@@ -177,9 +208,8 @@ class Actors:
                 self._check(answer)
         return len(self._actors)
 
-    def room(self, out: int, size: int) -> bool:
-        """Whether the stores take another part."""
-        return self._room == 0 or (out + 1) * size <= max(self._room, size)
+    def room(self) -> int:
+        return self._room
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
         most = _A_TIME + again
@@ -196,10 +226,16 @@ class Actors:
         if not self._asked:
             time.sleep(seconds)
             return []
-        # fetch_local: what has been made is on its way here before it is asked for.
-        ready, _ = self._ray.wait(
-            list(self._asked), num_returns=1, timeout=seconds, fetch_local=True
-        )
+        try:  # fetch_local: what has been made is on its way here before it is asked for
+            ready, _ = self._ray.wait(
+                list(self._asked), num_returns=1, timeout=seconds, fetch_local=True
+            )
+        except OSError as failure:
+            self._lost = True
+            raise _NO_RAY.error(
+                f"its processes on this machine have ended ({failure})",
+                hint="Ray will end this process, too: start it again from its checkpoint",
+            ) from None
         return [(answer, self._answer(answer)) for answer in ready]
 
     def _answer(self, answer: Any) -> Made | Exception:
@@ -207,18 +243,17 @@ class Actors:
         self._load[number] -= 1
         errors = self._ray.exceptions
         try:
-            made = Made(*self._ray.get(answer, timeout=_FETCH))
+            arrays, report = self._ray.get(answer, timeout=_FETCH)
         except errors.RayTaskError as failure:
             return _cause(failure)
         except errors.RayError as failure:
             if isinstance(failure, (errors.RayActorError, errors.WorkerCrashedError)):
-                self._lose(number)
+                self._lose(number, failure)
             return Lost(str(failure))
         self._made.add(number)
-        return made
-
-    def carrying_seconds(self, size: int) -> float:
-        return size * _SECONDS_A_BYTE
+        size = sum(array.nbytes for array in arrays)
+        a_byte = _SECONDS_A_BYTE_HERE if number in self._near else _SECONDS_A_BYTE_FROM_FAR
+        return Made(arrays, report, size * a_byte)
 
     def connected(self) -> bool:
         return bool(self._ray.is_initialized())
@@ -229,19 +264,23 @@ class Actors:
             "starting": len(self._starting),
             "died": self._died,
             "target": self._target,
+            "room": self._room,
         }
 
     def close(self) -> None:
+        self._closed = True
+        if self._lost:
+            return
         if self._ray.is_initialized():
             for actor in [*self._actors.values(), *(actor for _, actor in self._starting.values())]:
                 self._ray.kill(actor)
         self._actors.clear()
         self._starting.clear()
         self._asked.clear()
-        self._source = None
+        self._parcel = None
 
 
 def _cause(failure: Any) -> Exception:
     """What an actor's function raised, as it would be here."""
     cause = getattr(failure, "cause", None)
-    return cause if isinstance(cause, Error) else failure
+    return cause if isinstance(cause, Exception) else failure

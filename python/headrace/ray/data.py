@@ -10,9 +10,9 @@ import numpy as np
 
 from headrace.arguments import integer, size_in_bytes
 from headrace.loader import Loader
+from headrace.ray.parcel import packed
 from headrace.sources import open as open_source
 from headrace.sources import records
-from headrace.sources.recipe import carrying_arrays
 
 
 def datasource(
@@ -44,11 +44,10 @@ def datasource(
         batches, sample = len(loader), _columns(next(iter(loader), None))
         state = loader.state_dict()
     row_bytes = sum(map(_bytes_of, sample.values())) / max(1, len(next(iter(sample.values()), ())))
-    with carrying_arrays():
-        made_of = ray.put((src, transforms, keywords))
+    parcel = ray.put(packed((src, transforms, keywords)))
 
     def read(first: int, end: int) -> Iterator[Any]:
-        source, steps, given = ray.get(made_of)
+        source, steps, given = ray.get(parcel).opened()
         with Loader(source, steps, **given) as part:
             part.load_state_dict({**state, "epoch": epoch, "batch": first, "bad_records": 0})
             for number, batch in enumerate(part, first):

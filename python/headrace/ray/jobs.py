@@ -10,7 +10,7 @@ from typing import Any
 from headrace.arguments import INT32, integer
 from headrace.errors import Error
 from headrace.jobs import Job, merge
-from headrace.sources.recipe import carrying_arrays
+from headrace.ray.parcel import Parcel, packed
 
 _A_CPU = 4  # tasks that wait for each CPU: a driver with millions of them would hold them all
 
@@ -53,12 +53,11 @@ def run(
     """All parts of a job, each by a task. As ``convert``, without merging."""
     import ray
 
-    with carrying_arrays():
-        shared = ray.put(job)
+    shared = ray.put(packed(job))
 
     @ray.remote(num_cpus=cpus_per_part, max_retries=retries)  # type: ignore[untyped-decorator]
-    def make(job: Job, part: int) -> int:
-        job(part)
+    def make(parcel: Parcel, part: int) -> int:
+        parcel.opened()(part)
         return part
 
     cpus = ray.cluster_resources().get("CPU", 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
@@ -17,30 +16,37 @@ from headrace.workers.lent_rows import Rows, Terms, rows_of
 class Maker:
     """Has a loader of its own, of which it asks for single rows alone.
 
-    source: comes by the object store, and is checked when it is unpickled.
+    parcel: where in the object store source, transforms and keywords of the loader are. It is
+    opened by the first call, whose error the pool hears of, and not when the actor starts.
     """
 
-    def __init__(
-        self, source: Any, transforms: Any, keywords: Mapping[str, Any], folder: str
-    ) -> None:
+    def __init__(self, parcel: list[Any], folder: str) -> None:
         with contextlib.suppress(OSError):  # not a folder on this machine, or none ("")
             os.chdir(folder)
-        self._source, self._transforms, self._keywords = source, transforms, dict(keywords)
+        self._parcel = parcel
+        self._made_of: tuple[Any, Any, dict[str, Any]] | None = None
         self._terms: Terms | None = None
         self._loader: Loader | None = None
 
     def _engine(self, terms: Terms) -> _core.Loader:
+        import ray
+
+        if self._made_of is None:
+            self._made_of = ray.get(self._parcel[0]).opened()
         if self._loader is None or terms != self._terms:
-            given = keywords_under(terms, self._keywords)
-            self._loader = Loader(self._source, self._transforms, **given)
+            source, transforms, keywords = self._made_of
+            self._loader = Loader(source, transforms, **keywords_under(terms, keywords))
             self._terms = terms
         return self._loader.assembly.engine()
 
     def facts(self, terms: Terms) -> dict[str, str]:
-        """What must be equal in the process that asks for rows."""
-        return facts(self._engine(terms))
+        """What must be equal in the process that asks for rows, and the "node" that this is on."""
+        import ray
+
+        return {**facts(self._engine(terms)), "node": ray.get_runtime_context().get_node_id()}
 
     def make(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arrays of bytes by output, and the report."""
         wanted = Rows(*rows)
-        return tuple(rows_of(self._engine(wanted.terms), wanted))
+        made = rows_of(self._engine(wanted.terms), wanted)
+        return made.arrays, made.report

@@ -30,10 +30,21 @@ OTHER_BATCHES = declare(
     "Usually the machine has an older copy of the data or of Headrace, or another libjpeg.",
 )
 
+TOO_LARGE = declare(
+    "HR0839",
+    "config",
+    "too large for remote workers",
+    "What is asked for at once, a row or the rows that MixUp and CutMix need together, must fit "
+    "into the part of an object store that rows on their way may fill, which the ranks of a "
+    "machine share, and arrays in memory into half of a store: Ray would write what is more to "
+    "disk.",
+)
+
 _PART_BYTES = 4 << 20  # of rows that are asked for together
 _PATIENCE = 0.5  # seconds that the consumer waits for a part, while nothing is known
 _LEAST_PATIENCE = 0.1
 _LATE = 3.0  # times the median
+_LAST_CALL = 5.0  # seconds at the end: makers that are cut off may not answer a call
 _TRIES = 3  # of one part, before this process makes it
 _WAITS = 0.02  # of the time: from here on the consumer waits for data
 _LOOK = 0.5  # seconds between looks at whether it does
@@ -60,10 +71,12 @@ class Rows(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What comes back: an array of bytes for each output, and the report on them."""
+    """What comes back: an array of bytes for each output, and the report on them. carried: CPU
+    seconds of this machine, but not of this process, that bringing them took, as far as known."""
 
     arrays: Sequence[Any]
     report: Mapping[str, Any]
+    carried: float = 0.0
 
 
 class Lost(Exception):
@@ -85,29 +98,29 @@ class Makers(Protocol):
     def live(self) -> int:
         """How many can be asked."""
 
-    def room(self, out: int, size: int) -> bool:
-        """Whether a part of so many bytes may be on its way beside those that are out."""
-
-    def carrying_seconds(self, size: int) -> float:
-        """CPU of this machine, but not of this process, for rows of so many bytes, as far as that
-        is known."""
+    def room(self) -> int:
+        """Bytes of rows that may be on their way at once."""
 
     def connected(self) -> bool:
         """Whether there is anything that could make rows, or come to."""
 
-    def counters(self) -> dict[str, Any]: ...
+    def counters(self) -> dict[str, Any]:
+        """For stats(); "actors" are those that can be asked. From any thread."""
+
     def close(self) -> None: ...
 
 
 class Work(NamedTuple):
     """All that a maker needs. keywords: of a loader, with the memory_limit of this one. facts: what
-    it must find to be equal. terms: as Rows has them."""
+    it must find to be equal. terms: as Rows has them. ranks_here: of the loader's world, those on
+    this machine, which share what it has."""
 
     source: Any
     transforms: Any
     keywords: Mapping[str, Any]
     facts: Callable[[], dict[str, str]]
     terms: Callable[[], Terms]
+    ranks_here: int = 1
 
 
 def rows_of(engine: _core.Loader, rows: Rows) -> Made:
@@ -166,6 +179,7 @@ class LentRows:
         self._out: dict[Hashable, _Part] = {}
         self._again: deque[_Part] = deque()
         self._times: deque[float] = deque(maxlen=64)
+        self._group = 0  # rows that are lent together, where that is more than was asked for
         self._is_needed = True
         self._looked = (0.0, 0.0)  # when, and how long the consumer had waited by then
         self.refused = ""  # why no rows are lent
@@ -189,7 +203,7 @@ class LentRows:
         """Ends the makers. What is out is made by the loader's threads, should they still run."""
         self._ends.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(_LAST_CALL)
         self._makers.close()
 
     def counters(self) -> dict[str, Any]:
@@ -211,6 +225,8 @@ class LentRows:
             return f"rows are made here: {self.refused}"
         rows = self._count["rows"]
         if rows < 32:
+            if not self._makers.counters()["actors"]:
+                return "rows are made here: no remote worker is ready"
             return "too few rows have arrived to say whether remote workers pay"
         made, own = 1e3 * self._maker_seconds / rows, 1e3 * self._own_seconds / rows
         text = f"making a row takes {made:.2f} ms, taking it over {own:.2f} ms here"
@@ -233,13 +249,15 @@ class LentRows:
                     self._own_seconds += time.thread_time() - begin
         except Exception as failure:
             self.refused = f"{type(failure).__name__}: {failure}"
-            if not self._ends.is_set() and self._makers.connected():
-                warn(f"remote workers are given up, and rows made here: {self.refused}")
         finally:
             for part in [*self._out.values(), *self._again]:
                 self._return(part)
             self._out.clear()
             self._again.clear()
+        if self.refused and not self._ends.is_set():
+            if self._makers.connected():
+                warn(f"remote workers are given up, and rows made here: {self.refused}")
+            self._makers.close()
 
     def _ask(self) -> bool:
         """Asks for what was lost, then for new rows. Whether anything was asked for."""
@@ -264,19 +282,28 @@ class LentRows:
         return any_asked
 
     def _lend(self, engine: _core.Loader) -> bool:
-        sizes = sum(_core.row_bytes(engine))
-        rows_a_part = max(1, _PART_BYTES // max(1, sizes))
-        if not self._makers.room(len(self._out), rows_a_part * sizes):
+        row, room = max(1, sum(_core.row_bytes(engine))), self._makers.room()
+        count = max(self._group, min(_PART_BYTES, room) // row, 1)
+        out = sum(part.rows.size for part in self._out.values())
+        if out and (out + count) * row > room:
             return False
         try:
-            lent = _core.rows_ahead(engine, rows_a_part, self._patience())
+            lent = _core.rows_ahead(engine, count, self._patience())
         except Error:  # it is closed
             return False
         if lent is None:
             return False
-        number, epoch, batch, first, count = lent
-        rows = Rows(epoch, batch, first, count, self._terms())
+        number, epoch, batch, first, size = lent
+        rows = Rows(epoch, batch, first, size, self._terms())
         part = _Part(engine, number, rows, time.perf_counter(), 1)
+        if size > count:
+            self._group = size
+        if size * row > room:
+            self._return(part)
+            raise TOO_LARGE.error(
+                f"{size} rows of {row:,} bytes, and {room:,} bytes of a store may be used",
+                hint='a larger store (ray.init(object_store_memory=)), or pool(store="50 %")',
+            )
         token = self._makers.ask(rows, False)
         if token is None:
             self._return(part)
@@ -335,7 +362,7 @@ class LentRows:
             self._count["rows"] += part.rows.size
             size = sum(memoryview(array).nbytes for array in answer.arrays)
             self._count["bytes"] += size
-            self._own_seconds += self._makers.carrying_seconds(size)
+            self._own_seconds += answer.carried
             self._maker_seconds += float(answer.report["seconds"])
 
     def _return(self, part: _Part) -> None:
