@@ -15,8 +15,9 @@ import pytest
 import headrace as hr
 
 RECORDS, GLOBAL = 57, 10  # five batches, and seven records for the last
-HISTORIES = int(os.environ.get("HEADRACE_HISTORIES", "10"))
+HISTORIES = int(os.environ.get("HISTORIES", "10"))
 WORLDS = (4, 2, 3, 8, 1)
+WORLDS_OF_SEVEN = (4, 2, 3, 1)  # the last batch has a record for each
 VALUES = np.random.default_rng(3).normal(size=RECORDS).astype(np.float32)
 
 
@@ -214,37 +215,60 @@ def test_a_step_is_sought_by_its_number(last_batch: str) -> None:
         run.seek(-1)
 
 
-def test_histories_of_crashes_and_worlds_take_each_record_once(last_batch: str) -> None:
-    epochs = whole_epochs(last_batch)
+@pytest.mark.parametrize("uneven", [True, "pad"])
+@pytest.mark.parametrize("shuffle", [False, True, "blocks", "streams"])
+def test_histories_of_crashes_and_worlds_take_each_record_once(
+    shuffle: bool | str, uneven: bool | str, last_batch: str
+) -> None:
+    """Runs of three epochs on 4, 2, 3, 8 or 1 ranks, each of which dies some steps after its last
+    checkpoint. What all ranks of the committed steps had is each epoch's order, row by row."""
+    given: dict[str, Any] = {
+        "global_batch_size": GLOBAL,
+        "shuffle": shuffle,
+        "shuffle_window": None if shuffle is True else 2,
+        "seed": 7,
+        "last_batch": last_batch,
+        "uneven": uneven,
+        "fields": ["number", "valid"],
+        "threads": 1,
+    }
+    source = hr.simulated(RECORDS, record_bytes=1 << 20, shards=1, image=(1, 1, 1))  # 8 a block
+    worlds = WORLDS if last_batch == "drop" else WORLDS_OF_SEVEN
     for seed in range(HISTORIES):
         draw = random.Random(seed)
-        committed: list[tuple[int, int]] = []  # by the trainer's checkpoints
-        saved: dict[str, int] | None = None
-        for _ in range(4):
-            world = draw.choice(WORLDS if last_batch == "drop" else WORLDS[:3])
-            rank = draw.randrange(world)
-            run = loader(last_batch=last_batch, shard=(rank, world))
-            if saved:
-                run.load_state_dict(saved)
-            steps: list[tuple[int, int]] = []
-            while run.epoch < 3 and len(steps) < 9:
-                for batch in run:
-                    at = run.state_dict()["batch"] - 1
-                    assert batch.number.tolist() == slice_of(epochs[run.epoch][at], rank, world)
-                    steps.append((run.epoch, at))
+        # Before the first step: streams are as many as the first world's machines need.
+        first = hr.Loader(source, **given, shard=(0, draw.choice(worlds)))
+        saved = first.state_dict()
+        whole = hr.Loader(source, **given)
+        whole.load_state_dict(saved)
+        every = [(n, b.number[b.valid].tolist()) for n in range(3) for b in whole]
+        for epoch in range(3):
+            rows = [number for at, batch in every if at == epoch for number in batch]
+            assert len(set(rows)) == len(rows) == RECORDS - 7 * (last_batch == "drop")
+        committed: list[tuple[int, list[int]]] = []  # by the trainer's checkpoints
+        while len(committed) < len(every):
+            world = draw.choice(worlds)
+            ranks = [hr.Loader(source, **given, shard=(rank, world)) for rank in range(world)]
+            for rank in ranks:
+                rank.load_state_dict(saved)
+            steps: list[tuple[int, list[int]]] = []
+            lives = draw.randrange(1, 9)  # steps
+            while ranks[0].epoch < 3 and lives:
+                for together in zip(*ranks, strict=True):
+                    rows = [batch.number[batch.valid].tolist() for batch in together]
+                    steps.append((ranks[0].epoch, list(itertools.chain.from_iterable(rows))))
                     if draw.random() < 0.4:  # a checkpoint; what follows it may be lost
-                        saved = run.state_dict()
+                        saved = ranks[draw.randrange(world)].state_dict()
                         committed += steps
                         steps = []
-                    if draw.random() < 0.1:
+                    lives -= 1
+                    if not lives:
                         break
-                else:
-                    continue
-                break
-        every = itertools.chain.from_iterable(
-            [(epoch, at) for at in range(len(epochs[0]))] for epoch in range(3)
-        )
-        assert committed == list(itertools.islice(every, len(committed)))
+            if ranks[0].epoch == 3:
+                committed += steps
+            for rank in ranks:
+                rank.close()
+        assert committed == every
 
 
 class Group:
