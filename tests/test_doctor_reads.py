@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from headrace.insight.reads import planned_reads
+from servers.object_server import Keys, ObjectServer
 
 import headrace as hr
 
@@ -39,6 +41,59 @@ def test_files_of_their_own_are_a_request_each_until_they_are_in_shards(tmp_path
     assert not planned_reads(hr.open(tmp_path / "x.tar"), 2, global_batch=8).own_files
     with pytest.raises(hr.ConfigError, match="HR0160"):
         planned_reads(hr.open(source), 0)
+
+
+@pytest.mark.parametrize("form", ["tar", "folder"])
+def test_a_bucket_is_planned_by_its_listing_and_none_of_its_data_is_read(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Figures are those of the same files on a disk, and the order that is named asks least."""
+    pytest.importorskip("typer")
+    from headrace.cli.app import app
+
+    draws = np.random.default_rng(1)
+    source = hr.records(
+        image=draws.integers(0, 255, (60, 3, 160, 160), np.uint8), label=[0, 1] * 30
+    )
+    hr.convert(source, tmp_path / "train", form, **({"shards": 3} if form == "tar" else {}))
+
+    (tmp_path / "train" / "SHA256SUMS").unlink(missing_ok=True)  # is of no shard
+
+    def plan(path: str) -> tuple[dict[str, Any], str]:
+        given = ["doctor", path, "--nodes", "32", "--global-batch", "64", "--price", "0.4"]
+        told = []
+        for more in (["--json"], []):
+            with pytest.raises(SystemExit) as ended:
+                app([*given, *more])
+            assert not ended.value.code
+            told.append(capsys.readouterr().out)
+        return json.loads(told[0]), told[1]
+
+    wanted, _ = plan(str(tmp_path / "train"))
+    with ObjectServer(keys=Keys(), bucket=form) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", Keys.key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", Keys.secret)
+        total = 0
+        for file in (tmp_path / "train").rglob("*.*"):
+            server.objects[f"/{form}/{file.relative_to(tmp_path)}"] = file.read_bytes()
+            total += file.stat().st_size
+        got, table = plan(f"s3://{form}/train/")
+        read = [each for each in server.requests if each.method == "GET" and not each.query]
+    assert got == wanted and got["bytes"] == total and not got["estimated"]
+    assert got["own_files"] == (form == "folder")
+    for way in got["ways"]:
+        assert way["dollars"] == pytest.approx(way["requests"] * 0.0004)
+        assert f"{way['order']:12}{way['requests']:>16,}" in table
+    least = min(got["ways"], key=lambda way: (way["dollars"], way["bytes"]))
+    assert got["best"] == least["order"]
+    named = (
+        "`headrace pack`, then shuffle="
+        if form == "folder"
+        else f"fewest: shuffle={least['shuffle']}"
+    )
+    assert named in table
+    assert form == "tar" or not read  # a tar is indexed by its headers
 
 
 def test_the_command_line_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

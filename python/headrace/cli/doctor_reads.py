@@ -16,7 +16,8 @@ def show_plan(
     from headrace.cli.info import bytes_on_disk
     from headrace.insight.reads import planned_reads
 
-    size = bytes_on_disk(path) if os.path.exists(path) else None
+    is_known = "://" in path or os.path.exists(path)  # by a listing
+    size = bytes_on_disk(path) if is_known else None
     plan = planned_reads(source, nodes, global_batch=global_batch, dataset_bytes=size, price=price)
     if json:
         output.print_json({**dataclasses.asdict(plan), "best": plan.best.order})
