@@ -7,6 +7,10 @@ import functools
 import json
 import operator
 import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,18 +42,51 @@ def test_records_are_functions_of_their_numbers() -> None:
             hr.simulated(**{"records": 10, **arguments})
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_ranks_of_a_thousand_tile_a_batch_of_a_billion_records(shuffle: bool) -> None:
+ORDERS = [False, True, "blocks", "streams"]
+
+
+def thousand(shuffle: bool | str, world: int, rank: int = 0, size: int = 2000) -> hr.Loader:
+    """A rank's loader of a billion records of 110 kB."""
+    given = {"global_batch_size": size, "shuffle": shuffle, "uneven": True, "last_batch": "drop"}
     src = hr.simulated(BILLION, image=(1, 1, 1))
-    world, rows = 1000, 2
+    return hr.Loader(src, **given, shard=(rank, world), threads=1, seed=1)
 
-    def loader(rank: int, of: int, size: int) -> hr.Loader:
-        return hr.Loader(src, batch_size=size, shuffle=shuffle, shard=(rank, of), threads=1)
 
-    (whole,) = numbers(loader(0, 1, world * rows), 1)
-    assert len(set(whole)) == world * rows
-    for rank in (0, 1, 500, 999):
-        assert numbers(loader(rank, world, rows), 1)[0] == whole[rank * rows : (rank + 1) * rows]
+@pytest.mark.parametrize("shuffle", ORDERS)
+def test_ranks_of_a_thousand_tile_a_batch_of_a_billion_records(shuffle: bool | str) -> None:
+    loader = thousand(shuffle, 1000)
+    whole = thousand(shuffle, 1)
+    whole.load_state_dict(loader.state_dict())  # as many streams
+    # All ranks; of blocks, whose order of 13 million each rank makes for itself, two.
+    is_cheap = shuffle in (False, True)
+    ranks = range(1000) if is_cheap else (0, 999)
+    batches = (0, 123_456, len(loader) - 1) if is_cheap else (123_456,)
+    rows = [whole.batch(0, batch).number.tolist() for batch in batches]
+    assert all(len(set(each)) == 2000 for each in rows)
+    for rank in ranks:
+        loader.set_shard(rank, 1000)
+        for batch, each in zip(batches, rows, strict=True):
+            assert loader.batch(0, batch).number.tolist() == each[2 * rank : 2 * rank + 2]
+
+
+@pytest.mark.parametrize("shuffle", ORDERS)
+def test_histories_of_a_billion_records_on_a_thousand_ranks_are_exact(shuffle: bool | str) -> None:
+    """Crashes, and worlds of any size: each rank goes on with its slice of the next batch, by a
+    state of less than 4 kB."""
+    whole = thousand(shuffle, 1)
+    saved = thousand(shuffle, 1000).state_dict()
+    whole.load_state_dict(saved)
+    draw = random.Random(3)
+    for epoch, world in enumerate((1000, 999, 2000)):
+        rank = draw.randrange(world)
+        loader = thousand(shuffle, world, rank)
+        loader.load_state_dict(saved)
+        state = loader.state_dict()
+        assert len(json.dumps(state)) < 4096
+        (got,) = numbers(loader, 1)
+        wanted = whole.batch(state["epoch"], state["batch"]).number.tolist()
+        assert got == wanted[2000 * rank // world : 2000 * (rank + 1) // world]
+        saved = {**loader.state_dict(), "batch": draw.randrange(len(loader)), "epoch": epoch // 2}
 
 
 def test_a_state_of_a_billion_records_is_small_and_goes_on_exactly() -> None:
@@ -65,6 +102,16 @@ def test_a_state_of_a_billion_records_is_small_and_goes_on_exactly() -> None:
     second = loader()
     second.load_state_dict({**second.state_dict(), "batch": 200_000_002})
     assert numbers(second, 2) == expected[2:]
+
+
+@pytest.mark.parametrize("order", ["records", "blocks", "streams"])
+def test_a_billion_records_take_a_rank_of_a_thousand_less_than_100_mb(order: str) -> None:
+    """Order, blocks and index; bench/scale.py has the seconds, too."""
+    script = Path(__file__).parent.parent / "bench" / "scale.py"
+    command = [sys.executable, str(script), "--order", order, "--json"]
+    (row,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert row["records"] == BILLION and row["world"] == 1000
+    assert row["index_mib"] * 2**20 < 100e6 and row["state_bytes"] < 4096
 
 
 def test_parts_of_it_need_no_lists_of_numbers() -> None:
