@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Train with a number of workers that changes: each keeps one position for all, in the
-checkpoint that Ray commits.
+"""Ray Train with a number of workers that changes. The checkpoint that Ray commits has the model
+and one position for all workers, whose number need not divide the batch.
 
-    python examples/ray/elastic.py train/ --workers 2 4
+    python examples/ray/elastic.py train/ --workers 2 4 --storage /shared/runs
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 from typing import Any
 
-import ray
 import ray.train
-from ray.train.torch import TorchTrainer
+import torch
+from ray.train.torch import TorchTrainer, prepare_model
 
 import headrace as hr
 from headrace import transforms as T
@@ -25,46 +24,71 @@ def train(config: dict[str, Any]) -> None:
     # shard="auto" sees the process group that Ray Train has made.
     loader = hr.Loader(
         config["data"],
-        [T.RandomResizedCrop(64), T.RandomHorizontalFlip()],
+        [T.RandomResizedCrop(64), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)],
         global_batch_size=config["global_batch_size"],
         shuffle=True,
         last_batch="drop",
-    )
-    checkpoint = ray.train.get_checkpoint()
-    if checkpoint:
-        with checkpoint.as_directory() as folder, open(f"{folder}/loader.json") as file:
-            loader.load_state_dict(json.load(file))
+        uneven=True,  # slices of two sizes where the workers do not divide the batch
+    ).torch()
+    model = prepare_model(torch.nn.Linear(3, config["classes"]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    records = 0  # that all workers have trained on, by the steps that are in a checkpoint
+    if checkpoint := ray.train.get_checkpoint():
+        with checkpoint.as_directory() as folder:
+            saved = torch.load(os.path.join(folder, "run.pt"))
+        model.load_state_dict(saved["model"])
+        loader.load_state_dict(saved["loader"])
+        records = saved["records"]
     rank = ray.train.get_context().get_world_rank()
     while loader.epoch < config["epochs"]:
-        for number, _batch in enumerate(loader):
-            ...  # a training step
-            if number % config["every"]:
+        for step, batch in enumerate(loader, 1):
+            loss = torch.nn.functional.cross_entropy(model(batch.image.mean((2, 3))), batch.label)
+            optimizer.zero_grad()
+            (batch.weight * loss).backward()  # the mean over ranks is that of the global batch
+            optimizer.step()
+            trained = torch.tensor(len(batch.label))
+            torch.distributed.all_reduce(trained)
+            records += int(trained)
+            if step % config["every"] and step < len(loader):
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                if rank == 0:  # one state for all ranks, beside the model
-                    with open(os.path.join(folder, "loader.json"), "w") as file:
-                        json.dump(loader.state_dict(), file)
-                saved = ray.train.Checkpoint.from_directory(folder) if rank == 0 else None
-                ray.train.report({"epoch": loader.epoch}, checkpoint=saved)
+                saved = None
+                if rank == 0:  # one state for all ranks, with the model of the same step
+                    run = {
+                        "model": model.state_dict(),
+                        "loader": loader.state_dict(),
+                        "records": records,
+                    }
+                    torch.save(run, os.path.join(folder, "run.pt"))
+                    saved = ray.train.Checkpoint.from_directory(folder)
+                ray.train.report({"records": records, "loss": loss.item()}, checkpoint=saved)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", help="what headrace.open takes")
     parser.add_argument("--workers", type=int, nargs=2, default=(1, 2), help="least and most")
+    parser.add_argument("--storage", help="a folder for checkpoints that all machines see")
+    parser.add_argument("--global-batch-size", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=2)
     arguments = parser.parse_args()
     trainer = TorchTrainer(
         train,
         train_loop_config={
             "data": os.path.abspath(arguments.data),
-            "global_batch_size": 64,  # every number of workers must divide it
-            "epochs": 2,
+            "classes": len(hr.open(arguments.data).classes),
+            "global_batch_size": arguments.global_batch_size,
+            "epochs": arguments.epochs,
             "every": 20,
         },
         scaling_config=ray.train.ScalingConfig(num_workers=tuple(arguments.workers)),
-        run_config=ray.train.RunConfig(failure_config=ray.train.FailureConfig(max_failures=-1)),
+        run_config=ray.train.RunConfig(
+            storage_path=arguments.storage and os.path.abspath(arguments.storage),
+            failure_config=ray.train.FailureConfig(max_failures=-1),
+        ),
     )
-    print(trainer.fit())
+    found = trainer.fit().metrics
+    print(f"{found['records']} records in {arguments.epochs} epochs, loss {found['loss']:.3f}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 # Before Ray is imported. Loopback needs the first, an address for each node, and one for init().
@@ -19,6 +20,10 @@ os.environ.update(
     RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
     RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="0.5",  # report() waits so long
     OMP_NUM_THREADS="1",
+    # sys.path of this process is not that of others.
+    PYTHONPATH=os.pathsep.join(
+        [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ),
 )
 
 import psutil
@@ -57,10 +62,21 @@ def two_nodes(
 
 def makers() -> list[Any]:
     """The processes of a pool's actors."""
+    return processes("ray::Maker")
+
+
+def processes(name: str) -> list[Any]:
+    """Ray's, by how their names begin."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            named = process.name().startswith("ray::Maker")
-            if named and process.status() != psutil.STATUS_ZOMBIE:
+            if process.name().startswith(name) and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def spills(cluster: Any) -> list[str]:
+    """What raylets have noted of objects that they wrote to disk: a line for each time."""
+    logs = Path(cluster.head_node.get_session_dir_path(), "logs").glob("raylet*.out")
+    lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+    return [line for line in lines if "Spilled " in line]

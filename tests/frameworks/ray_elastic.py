@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function that Ray Train runs on a number of workers that changes.
 
-Each worker notes in LOG/WORLD-RANK-PID.jsonl where it begins, and then its steps: epoch, batch, and
-the ids that are valid. The worker of rank 1 is killed once, after STEPS_TO_DEATH steps. Two that go
-on after that stop for a while after as many: Ray ends them as soon as a third can be had.
+Steps are noted as elastic_log has them. The worker of rank 1 is killed once, after STEPS_TO_DEATH
+steps. Two that go on after that stop for a while after as many: Ray ends them as soon as a third
+can be had.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import ray.train
+from elastic_log import GLOBAL, begin_log, note, position, range_of_numbers
 
 import headrace as hr
 
-RECORDS, GLOBAL, EPOCHS, STEPS_TO_DEATH = 44, 8, 3, 5
+EPOCHS, STEPS_TO_DEATH = 3, 5
 MOST_WORKERS, LONG = 3, 120
 
 
 def loop(config: dict[str, Any]) -> None:
     loader = hr.Loader(
-        hr.records(number=np.arange(RECORDS)),
+        range_of_numbers(),
         global_batch_size=GLOBAL,
         shuffle=True,
         seed=3,
@@ -41,13 +41,12 @@ def loop(config: dict[str, Any]) -> None:
     context = ray.train.get_context()
     rank, world = context.get_world_rank(), context.get_world_size()
     dead, steps = Path(config["log"], "dead"), 0
-    with Path(config["log"], f"{world}-{rank}-{os.getpid()}.jsonl").open("w", buffering=1) as log:
-        log.write(json.dumps([time.time(), *place_of(loader)]) + "\n")
+    with begin_log(Path(config["log"]), loader) as log:
         while loader.epoch < EPOCHS:
             for batch in loader:
-                epoch, number = place_of(loader)
+                epoch, number = position(loader)
                 ids = batch.number[batch.valid].tolist()
-                log.write(json.dumps([epoch, number - 1, ids, len(batch.number)]) + "\n")
+                note(log, epoch, number - 1, ids, len(batch.number))
                 steps += 1
                 if steps % 2 == 0:
                     report(loader, rank)
@@ -56,11 +55,6 @@ def loop(config: dict[str, Any]) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
                 if steps == STEPS_TO_DEATH and world < MOST_WORKERS and dead.exists():
                     time.sleep(LONG)
-
-
-def place_of(loader: hr.Loader) -> tuple[int, int]:
-    state = loader.state_dict()
-    return state["epoch"], state["batch"]
 
 
 def report(loader: hr.Loader, rank: int) -> None:

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,7 @@ from conftest import Numbers
 import headrace as hr
 
 torch = pytest.importorskip("torch")
+import elastic_log  # noqa: E402
 from contract import ROOT, NamedBatches  # noqa: E402
 from headrace.frameworks import torch as ours  # noqa: E402
 from headrace.frameworks.torch import make_hand_over  # noqa: E402
@@ -42,32 +48,92 @@ def test_two_ranks_under_torchrun_read_each_record_once_and_resume(tmp_path: Pat
     check_all([*TORCHRUN, str(HERE / "rank_torchrun.py")], tmp_path)
 
 
-def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
-    """By committed steps each record comes once an epoch, and training is that of one process."""
-
-    def steps_of(world: int, *die: str) -> tuple[int, list[list[list[Any]]]]:
-        command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
-        done = subprocess.run([sys.executable, *command], capture_output=True, timeout=300)
-        logs = [(tmp_path / f"{world}-{r}.jsonl").read_text() for r in range(world)]
-        ranks = [[json.loads(line) for line in log.splitlines()] for log in logs]
-        return done.returncode, [list(step) for step in zip(*ranks, strict=True)]
-
-    code, begun = steps_of(2, "5")
-    assert code != 0 and len(begun) == 5  # the fifth step is not in the checkpoint
-    code, rest = steps_of(3)
-    assert code == 0
-    committed = begun[:4] + rest
-    assert [step[0][:2] for step in committed] == [[e, b] for e in range(2) for b in range(6)]
-    for epoch in range(2):
-        ids = [i for step in committed for each in step if each[0] == epoch for i in each[2]]
-        assert sorted(ids) == list(range(44))
-    whole = hr.Loader(
-        hr.records(x=np.arange(44, dtype=np.float32)), global_batch_size=8, shuffle=True, seed=3
-    )
+def check_training(folder: Path, worlds: list[int]) -> None:
+    """By committed steps each record came once an epoch, and training was that of one process."""
+    runs = elastic_log.runs_in(folder)
+    found = iter([run.world for run in runs])
+    assert all(world in found for world in worlds), runs  # in this order, others between
+    steps = elastic_log.committed(runs)
+    epochs = len(steps) // elastic_log.BATCHES
+    assert epochs >= 2 and len(steps) == epochs * elastic_log.BATCHES
+    elastic_log.check(steps, epochs)
+    source = elastic_log.range_of_numbers()
+    whole = hr.Loader(source, global_batch_size=elastic_log.GLOBAL, shuffle=True, seed=3)
     weight = 0.0
-    for step, batch in zip(committed, (b for _ in range(2) for b in whole), strict=True):
+    for step, batch in zip(steps, (b for _ in range(epochs) for b in whole), strict=True):
         weight -= 1e-4 * float(np.mean(2 * (weight * batch.x - 1) * batch.x))
         assert [each[3] for each in step] == pytest.approx([weight] * len(step), rel=1e-4)
+
+
+def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    def run(world: int, *die: str) -> int:
+        command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
+        return subprocess.run([sys.executable, *command], timeout=300).returncode
+
+    assert run(2, "5") != 0  # the fifth step is not in the checkpoint
+    (tmp_path / "end").touch()
+    assert run(3) == 0
+    check_training(tmp_path, [2, 3])
+    assert len(elastic_log.runs_in(tmp_path)[0].steps) == 5
+
+
+def test_nodes_of_an_elastic_job_come_and_are_killed(tmp_path: Path) -> None:
+    """Agents of one torchrun job: two, then two more; one is killed, and three go on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nnodes=2:4", "--nproc-per-node=1",
+        "--max-restarts=50", "--monitor-interval=0.2", "--rdzv-backend=c10d", "--rdzv-id=job",
+        f"--rdzv-endpoint=127.0.0.1:{port}", "--local-addr=127.0.0.1",
+        "--rdzv-conf=last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt=5",
+        str(HERE / "rank_elastic.py"), str(tmp_path),
+    ]  # fmt: skip
+    agents: list[subprocess.Popen[bytes]] = []
+    told = (tmp_path / "stderr").open("wb")
+
+    def start(count: int) -> None:
+        for _ in range(count):
+            agents.append(subprocess.Popen(command, stderr=told, cwd=tmp_path))
+
+    def await_steps(world: int) -> None:
+        end = time.monotonic() + 150
+        while not any(run.world == world and len(run.steps) > 4 for run in latest()):
+            assert time.monotonic() < end, elastic_log.runs_in(tmp_path)
+            assert all(agent.poll() is None for agent in agents)
+            time.sleep(0.2)
+
+    def latest() -> list[elastic_log.Run]:
+        return elastic_log.runs_in(tmp_path)[-1:]
+
+    try:
+        start(2)
+        await_steps(2)
+        start(2)
+        await_steps(4)
+        last = agents.pop()
+        for process in [last.pid, *descendants(last.pid)]:
+            os.kill(process, signal.SIGKILL)
+        last.wait()
+        await_steps(3)
+        (tmp_path / "end").touch()
+        assert [agent.wait(120) for agent in agents] == [0, 0, 0]
+    finally:
+        for agent in agents:
+            for process in [*descendants(agent.pid), agent.pid]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            agent.wait()
+        told.close()
+    check_training(tmp_path, [2, 4, 3])
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that it has begun, and those that they have."""
+    with contextlib.suppress(FileNotFoundError):
+        children = list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        return children + [each for child in children for each in descendants(child)]
+    return []
 
 
 def test_ranks_of_a_mesh_get_the_batches_of_their_data_parallel_group(tmp_path: Path) -> None:
