@@ -10,12 +10,23 @@
 #include <string_view>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/audio/aac_config.h"
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/media/media_packet.h"
 #include "headrace/codecs/media/media_process.h"
 
 namespace headrace {
+
+// What a decoder of AAC is opened with: the AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
+struct AacConfig {
+  bool is_good = false;  // it is there as a whole
+  int object_type = 0;   // 2: AAC-LC
+  int sample_rate = 0;
+  int channels = 0;           // 0: a table of its own says it
+  bool short_frames = false;  // of 960 samples, not 1024
+  bool has_sbr = false;       // says that high bands are made from the low ones (HE-AAC)
+};
+
+AacConfig read_aac_config(std::span<const uint8_t> bytes);
 
 inline constexpr std::string_view kAacName = "AAC";
 inline constexpr int64_t kAacFrames = 1024;  // of a packet

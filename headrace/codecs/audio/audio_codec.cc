@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/sound_tags.h"
 
 namespace headrace {
 

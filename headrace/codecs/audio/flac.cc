@@ -3,19 +3,64 @@
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 
+#include "headrace/base/error.h"
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/flac_header.h"
-#include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
-#include "headrace/codecs/audio/tags_behind.h"
+#include "headrace/codecs/audio/sound_tags.h"
+#include "headrace/codecs/image/byte_order.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
 
 namespace headrace {
 namespace {
+
+// STREAMINFO, the first block of a FLAC file (RFC 9639, section 8.2).
+struct FlacHeader {
+  AudioHeader sound;  // frames 0: the file does not say
+  int bits = 0;
+  int64_t longest_block = 0;  // frames
+};
+
+constexpr size_t kMagic = 4, kBlockHeader = 4, kStreamInfo = 34;
+constexpr size_t kFlacHeader = kMagic + kBlockHeader + kStreamInfo;
+// A block of 65535 equal samples takes at least 8 bytes.
+constexpr int64_t kFlacFramesAByte = 65536 / 8;
+
+bool begins_like_flac(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kMagic && std::memcmp(bytes.data(), "fLaC", kMagic) == 0;
+}
+
+// Of the file's first bytes, and its size, both behind tags.
+Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size) {
+  if (!begins_like_flac(bytes)) return corrupt_sound("FLAC", "it does not begin with fLaC");
+  if (bytes.size() < kFlacHeader) {
+    return cut_off_sound("FLAC", "ends within its header");
+  }
+  if ((bytes[kMagic] & 0x7F) != 0 || big_u32(bytes, kMagic) % (1u << 24) != kStreamInfo) {
+    return corrupt_sound("FLAC", "its first block is no STREAMINFO");
+  }
+  const std::span<const uint8_t> info = bytes.subspan(kMagic + kBlockHeader, kStreamInfo);
+  FlacHeader header;
+  header.longest_block = big_u16(info, 2);
+  const uint32_t packed = big_u32(info, 10);  // 20 bits rate, 3 channels - 1, 5 bits - 1, 4 total
+  header.sound.sample_rate = static_cast<int>(packed >> 12);
+  header.sound.channels = static_cast<int>(packed >> 9 & 7) + 1;
+  header.bits = static_cast<int>(packed >> 4 & 31) + 1;
+  header.sound.frames = static_cast<int64_t>(uint64_t{packed & 15} << 32 | big_u32(info, 14));
+  header.sound.working_bytes =
+      size_t{65536} * 2 * sizeof(int32_t) * static_cast<size_t>(header.sound.channels);
+  if (Result<void> good = check_sound("FLAC", header.sound, size, kFlacFramesAByte); !good) {
+    return std::move(good.error());
+  }
+  return header;
+}
 
 constexpr std::string_view kFlacName = "FLAC";
 

@@ -6,10 +6,8 @@
 
 #include "headrace/codecs/media/container_errors.h"
 #include "headrace/codecs/media/mp4_boxes.h"
-#include "headrace/codecs/media/mp4_edits.h"
 #include "headrace/codecs/media/mp4_esds.h"
 #include "headrace/codecs/media/mp4_sample_table.h"
-#include "headrace/codecs/media/mp4_top_level.h"
 
 namespace headrace {
 namespace {

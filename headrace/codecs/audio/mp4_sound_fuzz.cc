@@ -2,7 +2,7 @@
 // Any bytes as an MP4 file of sound: an error, or packets that lie inside of it.
 #include <cstdlib>
 
-#include "headrace/codecs/audio/aac_config.h"
+#include "headrace/codecs/audio/aac_packets.h"
 #include "headrace/codecs/audio/mp4_sound.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/audio/tags_behind.h"
+#include "headrace/codecs/audio/sound_tags.h"
 #include "headrace/storage/byte_ranges.h"
 
 namespace headrace {

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boxes of ISO/IEC 14496-12, 4.2, one after another: none that reaches out of what it lies in.
-// Allocates nothing; the bytes stay the caller's.
+// Allocates nothing; the bytes stay the caller's. And what a file is made of, without reading more
+// of it than the heads of its boxes, and the one that says where packets lie.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
 #include "headrace/codecs/image/boxes.h"
 #include "headrace/codecs/media/big_endian_reader.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -65,5 +70,20 @@ inline std::span<const uint8_t> mp4_box_in(std::span<const uint8_t> bytes, uint3
   }
   return {};
 }
+
+// A box that lies in the file itself, of which no more is read than its head.
+struct Mp4TopBox {
+  uint32_t type = 0;
+  uint64_t at = 0, content = 0, bytes = 0;  // of its head, of what it holds, and how much
+};
+
+struct Mp4TopLevel {
+  std::span<const uint8_t> moov;  // in the file's memory or in this
+  Buffer moov_memory;
+  std::vector<Mp4TopBox> fragments;
+};
+
+// HR0362 where the file is cut off, or has no moov.
+Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file);
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of an MP4 track, from its sample table (ISO/IEC 14496-12, 8.6 and 8.7), in time and
-// memory in proportion to the file. No packet of it is read.
+// memory in proportion to the file, and which part of them is shown, and when (the edit list,
+// 8.6.6). No packet of it is read.
 #pragma once
 
 #include <cstdint>
@@ -30,5 +31,15 @@ struct Mp4Packets {
 
 Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8_t> stbl,
                                    Mp4Packets& out);
+
+// What is shown at t of the media, t in [begin, end), is shown at t + delay of the file.
+struct Mp4Edits {
+  int64_t begin = INT64_MIN, end = INT64_MAX, delay = 0;
+};
+
+// Time that stays empty, followed by one piece of the media as fast as it is; pieces that follow
+// one another are one. HR0363 for anything else.
+Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ticks_per_second,
+                                uint32_t media_ticks_per_second);
 
 }  // namespace headrace

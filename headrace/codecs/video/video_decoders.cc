@@ -3,7 +3,6 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/registry.h"
-#include "headrace/codecs/video/own_video_decoder.h"
 
 namespace headrace {
 namespace {

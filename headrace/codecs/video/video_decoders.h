@@ -4,11 +4,20 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "headrace/codecs/video/video_decoder.h"
 
 namespace headrace {
+
+// A decoder of ours, which needs no library of video: one a family of codecs, in a folder of its
+// own, which registers it.
+struct OwnVideoDecoder {
+  std::string_view name;  // "animation"
+  bool (*decodes)(VideoCodec codec);
+  std::unique_ptr<VideoDecoder> (*make)(const VideoDecoderOptions& options);
+};
 
 class VideoDecoders {
  public:

@@ -9,7 +9,7 @@
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
-#include "headrace/codecs/video/own_video_decoder.h"
+#include "headrace/codecs/video/video_decoders.h"
 
 namespace headrace {
 namespace {

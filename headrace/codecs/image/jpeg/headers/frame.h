@@ -20,7 +20,8 @@ struct JpegComponent {
   int blocks_wide = 0, blocks_high = 0;  // blocks that hold them, without padding to whole MCUs
 };
 
-// How the components become colours; decided as libjpeg's default_decompress_parms() does.
+// Which colours the components stand for. No marker says so with certainty; readers guess from what
+// writers have left behind, and jpeg_color_of() is libjpeg's guess.
 enum class JpegColor : uint8_t { kGray, kYCbCr, kRGB, kCMYK, kYCCK };
 
 struct JpegFrame {
@@ -38,5 +39,12 @@ struct JpegFrame {
 // the standard's range (sides 1..65535, 1..4 components, factors 1..4), or when a component is
 // not an integer fraction of the largest, which libjpeg does not decode.
 bool lay_out(JpegFrame& frame);
+
+constexpr int kNoAdobeMarker = -1;
+
+// As libjpeg's default_decompress_parms(). `ids` are the component identifiers of the frame header,
+// `jfif` says that a JFIF APP0 segment stands before the first scan, `adobe_transform` is the
+// transform byte of the Adobe APP14 segment there (the last one). REQUIRES: count is 1, 3 or 4.
+JpegColor jpeg_color_of(int count, const std::array<int, 4>& ids, bool jfif, int adobe_transform);
 
 }  // namespace headrace

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "headrace/codecs/image/jpeg/headers/color_space.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
 
 namespace headrace {
 

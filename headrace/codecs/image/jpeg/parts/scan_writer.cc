@@ -1,13 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/image/jpeg/parts/scan_writer.h"
 
+#include <array>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
-#include "headrace/codecs/image/jpeg/parts/zigzag_mask.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
 
 namespace headrace {
 namespace {
+
+// For four neighbours in natural order, a bit each: the bits of their places in zigzag order.
+using ZigzagBits = std::array<std::array<uint64_t, 16>, 16>;
+const ZigzagBits kZigzagBits = [] {
+  ZigzagBits bits{};
+  for (int k = 0; k < 64; ++k) {
+    const int natural = kNaturalFromZigzag[k];
+    const int lane = std::endian::native == std::endian::little ? natural % 4 : 3 - natural % 4;
+    for (int four = 0; four < 16; ++four) {
+      if (four >> lane & 1) bits[natural / 4][four] |= uint64_t{1} << k;
+    }
+  }
+  return bits;
+}();
+
+// Bit k is set where coefficient k in zigzag order is not zero: most are zero, so a writer that
+// visits only the others is several times faster than one that looks at all.
+uint64_t zigzag_mask(const int16_t* block) {
+  constexpr uint64_t kLow15 = 0x7FFF7FFF7FFF7FFFu, kTop = 0x8000800080008000u;
+  uint64_t mask = 0;
+  for (int i = 0; i < 16; ++i) {
+    uint64_t four;
+    std::memcpy(&four, block + 4 * i, sizeof(four));
+    const uint64_t tops = (((four & kLow15) + kLow15) | four) & kTop;
+    // From bits 0, 16, 32 and 48 to 48, 49, 50 and 51; the other products stay apart below.
+    const uint64_t gathered = (tops >> 15) * (uint64_t{1} << 48 | uint64_t{1} << 33 | 1u << 18 | 8);
+    mask |= kZigzagBits[i][gathered >> 48 & 15];
+  }
+  return mask;
+}
 
 constexpr int kEndOfBlock = 0x00, kSixteenZeros = 0xF0;
 constexpr int kLongestEobRun = 0x7FFF;  // ends of block that one symbol may stand for (G.1.2.2)
@@ -248,21 +281,7 @@ bool has_tables(const JpegScan& scan, const ScanTables<Table>& tables) {
   return true;
 }
 
-ZigzagBits make_zigzag_bits() {
-  ZigzagBits bits{};
-  for (int k = 0; k < 64; ++k) {
-    const int natural = kNaturalFromZigzag[k];
-    const int lane = std::endian::native == std::endian::little ? natural % 4 : 3 - natural % 4;
-    for (int four = 0; four < 16; ++four) {
-      if (four >> lane & 1) bits[natural / 4][four] |= uint64_t{1} << k;
-    }
-  }
-  return bits;
-}
-
 }  // namespace
-
-const ZigzagBits kZigzagBits = make_zigzag_bits();
 
 bool write_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
                 const ScanTables<const HuffmanCodes>& tables, const ScanChoices& choices,

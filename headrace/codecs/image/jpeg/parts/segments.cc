@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/codecs/image/jpeg/headers/color_space.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags that stand behind the sound of a file: ID3v1, and APE before it.
+// Tags around the sound of a file: ID3v2 (section 3.1) before it; APE and ID3v1 behind it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,28 @@
 
 namespace headrace {
 
-// Where they begin; the file's size where there are none.
+// Bytes of the ID3v2 tag at the begin; 0 where there is none.
+inline size_t id3_bytes(std::span<const uint8_t> bytes) {
+  if (bytes.size() < 10 || bytes[0] != 'I' || bytes[1] != 'D' || bytes[2] != '3') return 0;
+  size_t length = 0;
+  for (size_t i = 6; i < 10; ++i) length = length << 7 | (bytes[i] & 0x7Fu);
+  return length + (bytes[5] & 0x10 ? 20 : 10);  // with a footer
+}
+
+// Where the file goes on behind such tags, of which some files have several. What would begin
+// behind the file's end is not a tag.
+inline Result<uint64_t> behind_id3(const ByteRanges& file) {
+  constexpr uint64_t kTagHeader = 10;
+  for (uint64_t at = 0;;) {
+    const Result<std::span<const uint8_t>> head = file.at(at, kTagHeader);
+    if (!head) return head.error();
+    const uint64_t tag = id3_bytes(*head);
+    if (tag == 0 || tag >= file.size() - at) return at;
+    at += tag;
+  }
+}
+
+// Where the tags behind the sound begin; the file's size where there are none.
 inline Result<uint64_t> tags_behind(const ByteRanges& file) {
   constexpr uint64_t kId3 = 128, kApeFooter = 32;
   const auto says = [](std::span<const uint8_t> bytes, std::string_view word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/headers/color_space.h"
+#include "headrace/codecs/image/jpeg/headers/frame.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/media/mp4_top_level.h"
+#include "headrace/codecs/media/mp4_boxes.h"
 
 #include <string>
 
 #include "headrace/codecs/media/container_errors.h"
-#include "headrace/codecs/media/mp4_boxes.h"
 
 namespace headrace {
 namespace {
