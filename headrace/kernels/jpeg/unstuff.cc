@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef HEADRACE_LEVEL
+
 #include "headrace/kernels/jpeg/huffman.h"
 
 namespace headrace::scalar {
@@ -12,9 +14,8 @@ Unstuffed prefix(const uint8_t*, size_t, uint8_t*) { return {}; }
 }  // namespace headrace::scalar
 
 #define HEADRACE_OWN_SCALAR
-#define HEADRACE_AVX2_KERNEL "headrace/kernels/jpeg/unstuff_avx2.h"
+#define HEADRACE_KERNEL "headrace/kernels/jpeg/unstuff.cc"
 #define HEADRACE_AVX512_KERNEL "headrace/kernels/jpeg/unstuff_avx512.h"
-#define HEADRACE_NEON_KERNEL "headrace/kernels/jpeg/unstuff_neon.h"
 #include "headrace/kernels/each_level.h"
 
 namespace headrace {
@@ -34,3 +35,35 @@ Unstuffed unstuff(std::span<const uint8_t> in, uint8_t* out) {
 }
 
 }  // namespace headrace
+
+#else  // at each level: copies a vector, and goes on after the first 0xff of it
+
+#include HEADRACE_LANES
+
+namespace headrace::HEADRACE_LEVEL {
+namespace {
+
+Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
+  Unstuffed at;
+  while (at.read + kByteLanes + 1 <= size) {
+    const Words bytes = LoadBytes(in + at.read);
+    StoreBytes(out + at.written, bytes);
+    const auto before = static_cast<size_t>(FindFirst(bytes, 0xff));
+    if (before == kByteLanes) {  // a constant: the next vector does not wait for this one
+      at.read += kByteLanes;
+      at.written += kByteLanes;
+      continue;
+    }
+    at.read += before;
+    at.written += before;
+    if (in[at.read + 1] != 0) break;
+    at.read += 2;
+    at.written += 1;
+  }
+  return at;
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_LEVEL
+
+#endif

@@ -141,6 +141,11 @@ inline Words LoadBytes(const uint8_t* from) {
 inline void StoreBytes(uint8_t* to, Words bytes) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), bytes);
 }
+// kByteLanes where no byte has this value.
+inline int FindFirst(Words bytes, uint8_t value) {
+  const Words same = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(static_cast<char>(value)));
+  return static_cast<int>(_tzcnt_u32(static_cast<uint32_t>(_mm256_movemask_epi8(same))));
+}
 inline Words LoadBytesAsWords(const uint8_t* from) {
   return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }

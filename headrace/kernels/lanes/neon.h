@@ -5,6 +5,7 @@
 
 #include <arm_neon.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -177,6 +178,12 @@ inline int32x4_t numbers_of(Words v) { return vreinterpretq_s32_u8(v); }
 
 inline Words LoadBytes(const uint8_t* from) { return vld1q_u8(from); }
 inline void StoreBytes(uint8_t* to, Words bytes) { vst1q_u8(to, bytes); }
+// kByteLanes where no byte has this value.
+inline int FindFirst(Words bytes, uint8_t value) {
+  // Four bits for each byte, which is what one instruction narrows to.
+  const uint8x8_t same = vshrn_n_u16(unsigned_of(vceqq_u8(bytes, vdupq_n_u8(value))), 4);
+  return std::countr_zero(vget_lane_u64(vreinterpret_u64_u8(same), 0)) / 4;
+}
 inline Words LowWords(Words bytes) { return words_from(vmovl_u8(vget_low_u8(bytes))); }
 inline Words HighWords(Words bytes) { return words_from(vmovl_high_u8(bytes)); }
 inline Words MinBytes(Words a, Words b) { return vminq_u8(a, b); }
