@@ -2,6 +2,7 @@
 // How remote storages are read: options of the process, and who is asked for credentials.
 #include "bindings/remote.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -17,12 +18,14 @@
 #include "headrace/storage/remote/credentials.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_options.h"
+#include "headrace/storage/storage.h"
 
 namespace headrace::python {
 namespace {
 
-// (key, secret, token, seconds since 1970 at which they expire, or 0)
-using Provided = std::optional<std::tuple<std::string, std::string, std::string, double>>;
+// (key, secret, token, SAS, seconds since 1970 at which they expire, or 0)
+using Provided =
+    std::optional<std::tuple<std::string, std::string, std::string, std::string, double>>;
 
 // Calls of the function, from any thread: before the interpreter ends none begins any more, and
 // those that have begun are waited for, as it aborts the process that one comes back later.
@@ -60,13 +63,14 @@ class Call {
 std::optional<ProvidedKeys> keys_from(const nb::object& function) {
   const auto provided = nb::cast<Provided>(function());
   if (!provided) return {};
-  const auto& [key, secret, token, expires] = *provided;
-  return ProvidedKeys{.keys = {.key = key, .secret = secret, .token = token}, .expires = expires};
+  const auto& [key, secret, token, query, expires] = *provided;
+  return ProvidedKeys{.keys = {.key = key, .secret = secret, .token = token, .query = query},
+                      .expires = expires};
 }
 
-void set_provider(nb::object function) {
+void set_provider(const std::string& cloud, nb::object function) {
   auto* const held = new nb::object(std::move(function));  // for the life of the process
-  set_key_provider([held]() -> std::optional<ProvidedKeys> {
+  set_key_provider(cloud, [held]() -> std::optional<ProvidedKeys> {
     const Call call;
     const EngineGil gil;
     try {
@@ -102,7 +106,7 @@ void bind_remote(nb::module_& module) {
       .def_rw("any_redirect", &RemoteOptions::any_redirect)
       .def_rw("ca_file", &RemoteOptions::ca_file)
       .def_rw("headers", &RemoteOptions::headers)
-      .def_rw("endpoint", &RemoteOptions::endpoint)
+      .def_rw("endpoints", &RemoteOptions::endpoints)
       .def_rw("region", &RemoteOptions::region)
       .def_rw("addressing", &RemoteOptions::addressing)
       .def_rw("anonymous", &RemoteOptions::anonymous);
@@ -111,8 +115,11 @@ void bind_remote(nb::module_& module) {
              "Those of requests from now on.");
   module.def("bytes_below", &bytes_below, nb::arg("path"), nb::call_guard<ReleasedGil>(),
              "Bytes of a file, or of all files below a folder, wherever they lie.");
-  module.def("set_key_provider", &set_provider, nb::arg("function"),
-             "Asked for keys of S3 when the environment names none.");
+  module.def("set_key_provider", &set_provider, nb::arg("cloud"), nb::arg("function"),
+             "Asked for credentials when the environment names none.");
+  module.def(
+      "scheme_of", [](const std::string& path) { return std::string(scheme_of(path)); },
+      nb::arg("path"), "What stands before \"://\" of a path; empty without one.");
 }
 
 }  // namespace headrace::python

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making the row index of a dataset.
+// Making indexes of a dataset: of rows, and those that are kept beside the data.
 #include "bindings/bindings.h"
+#include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/subset.h"
+#include "headrace/storage/bucket.h"
+#include "headrace/storage/remote/range_client.h"
 
 namespace headrace::python {
 namespace {
@@ -40,9 +43,44 @@ void join(const std::vector<std::string>& parts, const nb::str& file) {
   join_row_indexes(parts, path);
 }
 
+nb::list all_beside(const SourceHandle& source) {
+  std::vector<IndexBeside> all;
+  {
+    ReleasedGil no_gil;
+    all = indexes_beside(*source.source);
+  }
+  nb::list out;
+  for (const IndexBeside& one : all) {
+    out.append(
+        nb::make_tuple(str_from_bytes(one.path), nb::bytes(one.bytes.data(), one.bytes.size())));
+  }
+  return out;
+}
+
+bool store(const nb::str& given, const nb::bytes& content) {
+  const std::string path = bytes_from_str(given);
+  std::string bytes(content.c_str(), content.size());
+  ReleasedGil no_gil;
+  const Bucket* const bucket = bucket_of(path);
+  if (!bucket) {
+    throw Exception(request_error(path, "files can be stored in buckets only",
+                                  "write a local file and upload it"));
+  }
+  Result<bool> stored = bucket->store(path, std::move(bytes));
+  if (!stored) throw Exception(std::move(stored.error()));
+  return *stored;
+}
+
 }  // namespace
 
 void bind_row_index(nb::module_& module) {
+  module.def("indexes_beside", &all_beside, nb::arg("source"),
+             nb::sig("def indexes_beside(source: Source) -> list[tuple[str, bytes]]"),
+             "Where the indexes of a source's far containers are kept beside the data, and their "
+             "bytes.");
+  module.def("store", &store, nb::arg("path"), nb::arg("content"),
+             nb::sig("def store(path: str, content: bytes) -> bool"),
+             "Puts a new file there; False where there is one, which stays.");
   module.def("build_row_index", &build, nb::arg("source"), nb::arg("file"), nb::arg("threads"),
              nb::arg("progress").none(), nb::arg("part") = 0, nb::arg("parts") = 1,
              nb::sig("def build_row_index(source: Source, file: str, threads: int, progress: "

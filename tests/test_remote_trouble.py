@@ -215,5 +215,5 @@ def test_tls_is_checked_with_the_certificates_that_are_named(
 
 
 def test_options_of_trouble_are_checked() -> None:
-    with pytest.raises(hr.ConfigError, match=r"HR0226.*least_rate"):
+    with pytest.raises(hr.ConfigError, match=r"HR0160.*least_rate"):
         hr.remote.configure(least_rate=-1)

@@ -25,8 +25,8 @@ PACKAGE = "headrace"
 LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
-    ("drawing", "remote"),
-    ("arguments", "counters", "environment", "signatures", "absent"),
+    ("drawing",),
+    ("arguments", "clouds", "remote", "counters", "environment", "signatures", "absent"),
     ("sampling",),
     ("global_draws", "twisters"),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),

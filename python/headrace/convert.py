@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,6 @@ from headrace.sources import open as open_source
 
 if TYPE_CHECKING:
     from headrace.write import WriterRecord
-
-_ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
 
 _WRONG_OPTION = declare(
     "HR0414",
@@ -79,7 +76,7 @@ def convert(
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
     if shards < 1:
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
-    if _ADDRESS.match(os.fspath(dest)):  # else it would be a folder "s3:" here
+    if _core.scheme_of(os.fspath(dest)):  # else it would be a folder "s3:" here
         raise _WRONG_OPTION.error(
             f"{os.fspath(dest)!r} is an address, and no local path",
             hint="write to a local folder, and copy what is there",

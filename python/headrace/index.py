@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop.
+"""Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop; and
+indexes next to the data: where each record of remote containers is, for all machines that open them.
 
 A loader uses the index of its dataset by itself where there is one; pixels do not depend on it.
 
@@ -17,10 +18,21 @@ import time
 from typing import Any
 
 from headrace import _core, arguments
+from headrace.errors import declare
 from headrace.sources import Progress
 from headrace.sources import open as open_source
+from headrace.whole_file import write_whole
 
 Path = str | os.PathLike[str]
+
+_NOTHING_BESIDE = declare(
+    "HR0230",
+    "config",
+    "nothing to keep beside the data",
+    "An index beside the data says where each record of containers lies that are read by ranges: "
+    "tar, TFRecord, RecordIO and MDS in a bucket or on a web server. Local containers are looked "
+    "through at once, packs have their index in them, and folders of files are listed.",
+)
 
 
 def index(
@@ -30,6 +42,7 @@ def index(
     threads: int | None = None,
     progress: Progress | None = None,
     part: Any = None,
+    beside: bool | Path = False,
 ) -> dict[str, Any]:
     """Make the row index of a dataset: one file, about 1.2 % of the images' size.
 
@@ -38,6 +51,9 @@ def index(
     progress: called with (records done, records).
     part: (3, 256) or "3/256" indexes the fourth of 256 equal parts, into the folder ``out``, or
     keeps what is there and whole; ``headrace.jobs.merge(out)`` makes one file of all.
+    beside: no rows, but where each record of the source's far containers lies (tar, TFRecord,
+    RecordIO, MDS): put into the folder ``.headrace`` beside the data, where whoever opens it finds
+    it; or, for storages that can only be read, into this local folder, to be uploaded there.
 
     The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
     join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
@@ -45,6 +61,11 @@ def index(
     images, StorageError where the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
+    if beside is not False:
+        if out is not None or part is not None:
+            raise arguments.BAD_VALUE.error("beside= takes neither out= nor part=")
+        files = _store_beside(open_source(source).engine, None if beside is True else beside)
+        return {"files": files, "seconds": round(time.perf_counter() - begin, 3)}
     number = 0 if threads is None else arguments.integer("threads", threads, 1)
     path = "" if out is None else os.fspath(out)
     engine = open_source(source).engine
@@ -54,6 +75,27 @@ def index(
         built = _core.build_row_index(engine, path, number, progress)
         del built["first"]
     return {**built, "seconds": round(time.perf_counter() - begin, 3)}
+
+
+def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, Any]]:
+    """Where each index is now, its bytes, and whether it was not there before."""
+    indexes = _core.indexes_beside(engine)
+    if not indexes:
+        raise _NOTHING_BESIDE.error(
+            "no far container in it",
+            hint="folders of files and packs need none; far ones are at s3://, gs://, az://",
+        )
+    out = []
+    for path, content in indexes:
+        if local is None:
+            is_new = _core.store(path, content)
+        else:
+            file = pathlib.Path(local) / pathlib.PurePosixPath(path).name
+            is_new = not file.exists()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, content)
+        out.append({"path": path, "bytes": len(content), "is_new": is_new})
+    return out
 
 
 def _index_part(

@@ -16,26 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace import _core
-from headrace.errors import Error, declare
+from headrace import _core, arguments, clouds
 
 __all__ = ["configure"]
 
 Credentials = Callable[[], "Mapping[str, Any] | None"]
 
-_BAD_OPTION = declare(
-    "HR0226",
-    "config",
-    "invalid remote storage option",
-    "hr.remote.configure takes counts and seconds that are not negative, addressing='path' or "
-    "'virtual', redirects='any' or 'safe', and headers as a dict of strings.",
-)
-
-_MOST = 65_536  # connections, retries
+_MOST = 10_000  # connections, retries
 _COUNTS = {"connections": 1, "retries": 0}
 _SECONDS = ("retry_seconds", "first_pause", "longest_pause", "stall_seconds", "hedge_seconds")
-_RATES = ("least_rate",)
-_TEXTS = ("ca_file", "endpoint", "region", "addressing")
+_SWITCHES = ("hedge", "anonymous")
+_TEXTS = ("ca_file", "region")
 
 
 def configure(
@@ -52,11 +43,11 @@ def configure(
     redirects: str | None = None,
     ca_file: str | None = None,
     headers: Mapping[str, str] | None = None,
-    endpoint: str | None = None,
+    endpoint: str | Mapping[str, str] | None = None,
     region: str | None = None,
     addressing: str | None = None,
     anonymous: bool | None = None,
-    credentials: Credentials | None = None,
+    credentials: Credentials | Mapping[str, Credentials] | None = None,
 ) -> dict[str, Any]:
     """Sets options of this process's requests from now on; returns what they were.
 
@@ -72,22 +63,27 @@ def configure(
         least_rate: likewise one with fewer bytes a second over ``stall_seconds``.
         hedge: send the slowest requests a second time, 2 % of all at most.
         hedge_seconds: but none before it is so old.
-        redirects: ``"safe"`` follows those to TLS or the same host, ``"any"`` all of them. What
-            authorizes a request is never sent to another host.
+        redirects: ``"same-host"`` follows those to the same server, and from it to TLS; ``"any"``
+            all of them. ``hf://`` alone redirects to other hosts by its protocol. What authorizes a
+            request is never sent to another host.
         ca_file: certificates that servers are checked with; empty: those of the system.
         headers: sent with requests to ``https://`` and ``http://``.
-        endpoint: of S3-compatible stores: ``"http://127.0.0.1:9000"``; empty:
-            ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, else AWS.
-        region: empty: ``AWS_REGION``, ``AWS_DEFAULT_REGION``, else ``us-east-1``.
-        addressing: ``"path"`` or ``"virtual"`` (the bucket in the host's name); empty: path with
-            an endpoint, else virtual.
+        endpoint: of S3-compatible stores, ``"http://127.0.0.1:9000"``, or of several clouds,
+            ``{"az": "https://account.blob.core.windows.net"}``; without: the environment's
+            (``AWS_ENDPOINT_URL``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_ENDPOINT``,
+            ``HF_ENDPOINT``), else the cloud's own.
+        region: of S3; empty: ``AWS_REGION``, ``AWS_DEFAULT_REGION``, else ``us-east-1``.
+        addressing: of S3, ``"path"`` or ``"virtual"`` (the bucket in the host's name); empty: path
+            with an endpoint, else virtual.
         anonymous: send no credentials.
-        credentials: called for keys of S3 when the environment has none, and before they expire:
-            a dict with ``key``, ``secret`` and perhaps ``token`` and ``expires`` (seconds since
-            1970). Without it: botocore's chain, where it is installed.
+        credentials: called for S3 when the environment has no keys, and before they expire: a dict
+            with ``key``, ``secret`` and perhaps ``token`` and ``expires`` (seconds since 1970). For
+            other clouds ``{"gs": function}``: ``token`` alone is a bearer token, ``sas`` a shared
+            access signature of ``az``. Without: botocore's chain, google-auth, azure-identity and
+            huggingface_hub, where they are installed.
 
     Raises:
-        ConfigError: HR0226.
+        ConfigError: HR0160.
     """
     options = _core.remote_options()
     before = _as_dict(options)
@@ -95,76 +91,65 @@ def configure(
     for name, value in given.items():
         if value is not None:
             _set(options, name, value)
+    if callable(credentials):
+        credentials = {"s3": credentials}
+    for cloud in credentials or ():
+        arguments.one_of("the cloud of credentials", cloud, clouds.NAMES)
     _core.set_remote_options(options)
-    if credentials is not None:
-        _core.set_key_provider(lambda: _keys(credentials()))
+    for cloud, function in (credentials or {}).items():
+        _core.set_key_provider(cloud, lambda function=function: _keys(function()))
     return before
 
 
 def _as_dict(options: _core.RemoteOptions) -> dict[str, Any]:
-    out = {name: getattr(options, name) for name in (*_COUNTS, *_SECONDS, *_RATES, *_TEXTS)}
-    out |= {name: getattr(options, name) for name in ("hedge", "anonymous")}
-    out["redirects"] = "any" if options.any_redirect else "safe"
+    names = (*_COUNTS, *_SECONDS, "least_rate", *_SWITCHES, *_TEXTS, "addressing")
+    out = {name: getattr(options, name) for name in names}
+    out["endpoint"] = dict(options.endpoints)
+    out["redirects"] = "any" if options.any_redirect else "same-host"
     out["headers"] = dict(line.split(": ", 1) for line in options.headers)
     return out
 
 
 def _set(options: _core.RemoteOptions, name: str, value: Any) -> None:
     if name == "redirects":
-        options.any_redirect = _one_of(name, value, ("any", "safe")) == "any"
+        options.any_redirect = arguments.one_of(name, value, ("same-host", "any")) == "any"
     elif name == "headers":
-        lines = [f"{key}: {text}" for key, text in value.items()]
-        if any(set("\r\n\0") & set(line) for line in lines):
-            raise _bad("a header with a line end in it")
-        options.headers = lines
-    elif name in _COUNTS:
-        if not isinstance(value, int) or not _COUNTS[name] <= value <= _MOST:
-            raise _bad(f"{name} must be a count from {_COUNTS[name]} to {_MOST} (got {value!r})")
-        setattr(options, name, min(value, 10_000))
-    elif name in _SECONDS:
-        if not 0 <= value <= 1e6:
-            raise _bad(f"{name} must be seconds (got {value!r})")
-        setattr(options, name, float(value))
-    elif name in _RATES:
-        if not 0 <= value <= 1e12:
-            raise _bad(f"{name} must be bytes a second (got {value!r})")
-        setattr(options, name, float(value))
+        options.headers = _lines_of(value)
+    elif name == "endpoint":
+        options.endpoints = _endpoints(value)
     elif name == "addressing":
-        options.addressing = _one_of(name, value, ("", "path", "virtual"))
+        options.addressing = arguments.one_of(name, value, ("", "path", "virtual"))
+    elif name in _COUNTS:
+        setattr(options, name, arguments.integer(name, value, _COUNTS[name], _MOST))
+    elif name in _SECONDS or name == "least_rate":
+        setattr(options, name, arguments.seconds(name, value))
+    elif name in _SWITCHES:
+        setattr(options, name, arguments.switch(name, value))
     else:
-        setattr(options, name, value)
+        setattr(options, name, str(value))
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise _bad(f"{name} must be one of {', '.join(map(repr, allowed))} (got {value!r})")
-    return str(value)
+def _lines_of(headers: Mapping[str, str]) -> list[str]:
+    lines = [f"{key}: {text}" for key, text in headers.items()]
+    if any(set("\r\n\0") & set(line) for line in lines):
+        raise arguments.BAD_VALUE.error("headers must not contain line ends")
+    return lines
 
 
-def _bad(what: str) -> Error:
-    return _BAD_OPTION.error(what)
+def _endpoints(given: str | Mapping[str, str]) -> dict[str, str]:
+    by_cloud = {"s3": given} if isinstance(given, str) else dict(given)
+    for cloud in by_cloud:
+        arguments.one_of("the cloud of an endpoint", cloud, clouds.NAMES)
+    return {cloud: str(address) for cloud, address in by_cloud.items() if address}
 
 
-def _keys(given: Mapping[str, Any] | None) -> tuple[str, str, str, float] | None:
+def _keys(given: Mapping[str, Any] | None) -> clouds.Keys | None:
     if not given:
         return None
-    token, expires = given.get("token") or "", given.get("expires") or 0
-    return str(given["key"]), str(given["secret"]), str(token), float(expires)
+    return clouds.Keys(
+        *(str(given.get(name) or "") for name in ("key", "secret", "token", "sas")),
+        expires=float(given.get("expires") or 0),
+    )
 
 
-def _keys_of_botocore() -> tuple[str, str, str, float] | None:
-    """What its chain finds: profiles, roles, single sign-on, metadata of the machine."""
-    try:
-        from botocore.session import get_session
-    except ImportError:
-        return None
-    found = get_session().get_credentials()
-    if found is None:
-        return None
-    frozen = found.get_frozen_credentials()
-    expires = getattr(found, "_expiry_time", None)
-    seconds = expires.timestamp() if expires else 0.0
-    return frozen.access_key, frozen.secret_key, frozen.token or "", seconds
-
-
-_core.set_key_provider(_keys_of_botocore)
+clouds.provide()

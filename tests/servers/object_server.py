@@ -36,6 +36,7 @@ class Fault:
     drip: float = 0  # seconds between pieces of the body
     drip_bytes: int = 1024  # of each
     late: float = 0  # seconds before the answer
+    loses: bool = False  # what is stored
     longer: bytes = b""  # sent after the body, within a length that counts it
 
 
@@ -46,16 +47,18 @@ class Request:
     path: str  # unescaped
     query: dict[str, str]
     headers: dict[str, str]  # names in lower case
+    body: bytes = b""
 
 
 @dataclass
 class Keys:
-    """Whose signatures are taken."""
+    """Whose signatures are taken: AWS's, or with other names Google's."""
 
     key: str = "AKIDEXAMPLE"
     secret: str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
     token: str = ""
     region: str = "us-east-1"
+    dialect: tuple[str, str, str, str] = ("AWS4", "x-amz-", "s3", "aws4_request")
 
 
 def etag_of(content: bytes) -> str:
@@ -64,18 +67,19 @@ def etag_of(content: bytes) -> str:
 
 def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
     """Empty where the request is signed by version 4 (as AWS describes it) with these keys."""
+    dialect, prefix, wanted_service, wanted_end = keys.dialect
     given = request.headers.get("authorization", "")
-    if not given.startswith("AWS4-HMAC-SHA256 "):
+    if not given.startswith(f"{dialect}-HMAC-SHA256 "):
         return "AccessDenied"
     parts = dict(part.strip().split("=", 1) for part in given.split(" ", 1)[1].split(","))
     key, day, region, service, end = parts["Credential"].split("/")
-    if request.headers.get("x-amz-security-token", "") != keys.token:
+    if request.headers.get(f"{prefix}security-token", "") != keys.token:
         return "ExpiredToken"
     if key != keys.key:
         return "InvalidAccessKeyId"
-    if (region, service, end) != (keys.region, "s3", "aws4_request"):
+    if (region, service, end) != (keys.region, wanted_service, wanted_end):
         return "AuthorizationHeaderMalformed"
-    stamp = request.headers["x-amz-date"]
+    stamp = request.headers[f"{prefix}date"]
     age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.strptime(
         stamp + "+0000", "%Y%m%dT%H%M%SZ%z"
     )
@@ -88,6 +92,11 @@ def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
         if pair
     )
     names = parts["SignedHeaders"].split(";")
+    content = request.headers[f"{prefix}content-sha256"]
+    if content != hashlib.sha256(request.body).hexdigest():
+        return "XAmzContentSHA256Mismatch"
+    if {"host", *(name for name in request.headers if name.startswith(prefix))} != set(names):
+        return "SignatureDoesNotMatch"
     canonical = "\n".join(
         [
             request.method,
@@ -96,14 +105,14 @@ def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
             *(f"{name}:{' '.join(request.headers[name].split())}" for name in names),
             "",
             ";".join(names),
-            request.headers["x-amz-content-sha256"],
+            content,
         ]
     )
     scope = f"{day}/{region}/{service}/{end}"
     text = "\n".join(
-        ["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()]
+        [f"{dialect}-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()]
     )
-    secret = b"AWS4" + keys.secret.encode()
+    secret = (dialect + keys.secret).encode()
     for step in (day, region, service, end, text):
         secret = hmac.new(secret, step.encode(), hashlib.sha256).digest()
     return "" if secret.hex() == parts["Signature"] else "SignatureDoesNotMatch"
@@ -135,6 +144,8 @@ class ObjectServer:
 
             def do_GET(self) -> None:
                 outer.answer(self)
+
+            do_PUT = do_GET
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
@@ -184,6 +195,7 @@ class ObjectServer:
                 path=urllib.parse.unquote(path),
                 query=dict(urllib.parse.parse_qsl(query, keep_blank_values=True)),
                 headers={name.lower(): value for name, value in handler.headers.items()},
+                body=handler.rfile.read(int(handler.headers.get("Content-Length", 0))),
             )
             self.requests.append(request)
         fault = self.fault(request) or Fault()
@@ -191,11 +203,12 @@ class ObjectServer:
             self.over.wait(fault.late)
         if fault.status:
             return self.send(handler, fault, fault.status, {}, fault.body)
-        if self.keys and (problem := signature_problem(request, raw, self.keys)):
-            status = 400 if problem in ("ExpiredToken", "AuthorizationHeaderMalformed") else 403
-            return self.refuse(handler, fault, status, problem)
-        if self.bucket and request.path.strip("/") == self.bucket and "list-type" in request.query:
-            return self.send(handler, fault, 200, {}, self.listing(request.query))
+        if refused := self.refusal(request, raw):
+            return self.refuse(handler, fault, *refused)
+        if self.answer_else(handler, request, fault):
+            return None
+        if request.method == "PUT":
+            return self.store(handler, request, fault)
         content = self.objects.get(request.path)
         if content is None:
             return self.refuse(handler, fault, 404, "NoSuchKey")
@@ -212,6 +225,38 @@ class ObjectServer:
             return self.send(handler, fault, 416, {"Content-Range": f"bytes */{len(content)}"}, b"")
         headers["Content-Range"] = f"bytes {begin}-{end}/{len(content)}"
         return self.send(handler, fault, 206, headers, content[begin : end + 1])
+
+    # What clouds answer differently.
+
+    def refusal(self, request: Request, raw: str) -> tuple[int, str] | None:
+        problem = self.keys and signature_problem(request, raw, self.keys)
+        if not problem:
+            return None
+        return (
+            400 if problem in ("ExpiredToken", "AuthorizationHeaderMalformed") else 403
+        ), problem
+
+    def answer_else(self, handler: BaseHTTPRequestHandler, request: Request, fault: Fault) -> bool:
+        """Answers what asks for no object; else False."""
+        is_bucket = self.bucket and request.path.strip("/") == self.bucket
+        if not is_bucket or "list-type" not in request.query:
+            return False
+        self.send(handler, fault, 200, {}, self.listing(request.query))
+        return True
+
+    def exists_already(self, request: Request) -> tuple[int, str]:
+        assert request.headers.get("if-none-match") == "*", "uploads replace nothing"
+        return 412, "PreconditionFailed"
+
+    def store(self, handler: BaseHTTPRequestHandler, request: Request, fault: Fault) -> None:
+        exists = self.exists_already(request)
+        with self._lock:
+            is_new = request.path not in self.objects
+            if is_new and not fault.loses:
+                self.objects[request.path] = request.body
+        if not is_new:
+            return self.refuse(handler, fault, *exists)
+        return self.send(handler, fault, 200, {"ETag": etag_of(request.body)}, b"")
 
     def refuse(self, handler: BaseHTTPRequestHandler, fault: Fault, status: int, code: str) -> None:
         body = f"<Error><Code>{code}</Code><Message>as the test wants it</Message></Error>"
@@ -248,11 +293,9 @@ class ObjectServer:
         if stop >= 0:
             handler.close_connection = True
 
-    def listing(self, query: dict[str, str]) -> bytes:
-        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-        after = query.get("continuation-token", "")
-        most = min(int(query.get("max-keys", "1000")), self.page)
-        entries: list[tuple[str, bytes | None]] = []
+    def entries(self, prefix: str, delimiter: str, after: str) -> list[tuple[str, bytes | None]]:
+        """Keys with what they hold, and folders, whose names lie behind `after`."""
+        out: list[tuple[str, bytes | None]] = []
         root = f"/{self.bucket}/"
         for path in sorted(self.objects):
             key = path.removeprefix(root)
@@ -261,11 +304,16 @@ class ObjectServer:
             rest = key[len(prefix) :]
             if delimiter and delimiter in rest:
                 folder = prefix + rest.split(delimiter)[0] + delimiter
-                if not entries or entries[-1][0] != folder:
-                    entries.append((folder, None))
+                if not out or out[-1][0] != folder:
+                    out.append((folder, None))
             else:
-                entries += [(key, self.objects[path])] * (1 + (key == self.twice))
-        entries = [entry for entry in entries if entry[0] > after]
+                out += [(key, self.objects[path])] * (1 + (key == self.twice))
+        return [entry for entry in out if entry[0] > after]
+
+    def listing(self, query: dict[str, str]) -> bytes:
+        most = min(int(query.get("max-keys", "1000")), self.page)
+        after = query.get("continuation-token", "")
+        entries = self.entries(query.get("prefix", ""), query.get("delimiter", ""), after)
         out = ['<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult>']
         out.append(
             f"<EncodingType>url</EncodingType><IsTruncated>{str(len(entries) > most).lower()}"

@@ -6,11 +6,15 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "headrace/base/random.h"
 #include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_tree.h"
 #include "headrace/formats/folder/unread_names.h"
 #include "headrace/sources/fingerprint.h"
+#include "headrace/storage/bucket.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -44,7 +48,13 @@ class Lister {
     add_folder("", -1, status_of(root_));
     for (int64_t folder = 0; folder < listing_.paths.size(); ++folder) {
       list_one(folder);
-      if (folder == 0 && seen_root) seen_root(listing_);
+      if (folder > 0) continue;
+      if (seen_root) seen_root(listing_);
+      if (listing_.paths.size() > 1 && bucket_of(root_)) {
+        tree_.emplace(root_, [&](int64_t files) {
+          if (progress_) progress_(seen_ + files, -1);
+        });
+      }
     }
     listing_.names.shrink();
     return std::move(listing_);
@@ -93,12 +103,14 @@ class Lister {
     files_.clear();
     folders_.clear();
     annotations_.clear();
+    const auto take_each = [&](std::string_view name, PathKind kind) {
+      take(name, kind);
+      return true;
+    };
     Result<PathStatus> status =
-        storage_of(path_).list(path_, [&](std::string_view name, PathKind kind) {
-          take(name, kind);
-          return true;
-        });
+        tree_ ? Result(tree_->status()) : storage_of(path_).list(path_, take_each);
     if (!status) throw Exception(std::move(status.error()));
+    if (tree_) tree_->list(relative_, take_each);
     ListedFolder& listed = listing_.folders[number];
     listed.changed_ns = status->identity.modified_ns;
     listed.status_changed_ns = status->status_changed_ns;
@@ -147,6 +159,9 @@ class Lister {
 
   void visit(std::string_view name, int64_t parent) {
     const std::string path = joined(relative_, name);
+    if (bucket_of(root_)) {  // folders of such storages have no links
+      return add_folder(path, parent, {.inode = hash_name(path)});
+    }
     const FileIdentity folder = status_of(joined(root_, path));
     if (!lies_in(parent, folder)) add_folder(path, parent, folder);
   }
@@ -163,7 +178,8 @@ class Lister {
   const std::string root_;
   const Progress& progress_;
   FolderListing listing_;
-  std::vector<Origin> origins_;  // by folder
+  std::optional<FolderTree> tree_;  // of a storage that lists all below the root at one go
+  std::vector<Origin> origins_;     // by folder
   std::map<std::pair<uint64_t, uint64_t>, int> times_listed_;
   int64_t seen_ = 0;
   // Of the folder at hand:

@@ -7,6 +7,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/cores.h"
+#include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/storage/crc32c.h"
@@ -315,6 +316,7 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
 
 namespace {
 
+// Shared by the processes of a machine, where it is large and there is a cache.
 std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& files,
                                          const CacheDirectory& cache) {
   const std::string name = container_index_name(kind, files);
@@ -329,9 +331,26 @@ std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& f
 
 }  // namespace
 
-ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanFile& scan,
-                        const Progress& progress, const CacheDirectory& cache) {
+namespace {
+
+// Also into the cache, so that it is asked for once for each machine.
+std::optional<ContainerIndex> found_beside(std::string_view kind, const FileSet& files,
+                                           const CacheDirectory& cache) {
+  const std::optional<Buffer> bytes = bytes_beside(kind, files);
+  if (!bytes) return {};
+  std::optional<ContainerIndex> index = index_from_bytes(bytes->bytes(), kind, files);
+  if (index && cache.write(container_index_name(kind, files), bytes->bytes())) {
+    if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return kept;
+  }
+  return index;
+}
+
+ContainerIndex found_or_made(std::string_view kind, const FileSet& files, const ScanFile& scan,
+                             const Progress& progress, const CacheDirectory& cache) {
   if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return std::move(*kept);
+  if (std::optional<ContainerIndex> beside = found_beside(kind, files, cache)) {
+    return std::move(*beside);
+  }
   const int64_t began_ns = now_ns();
   ContainerIndex index = scan_all(files, scan, progress);
   bool settled = files.answers_later() || index.records.size() >= kWorthKeeping;
@@ -350,6 +369,15 @@ ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanF
       return std::move(*mapped);
     }
   }
+  return index;
+}
+
+}  // namespace
+
+ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanFile& scan,
+                        const Progress& progress, const CacheDirectory& cache) {
+  ContainerIndex index = found_or_made(kind, files, scan, progress, cache);
+  index.kind = kind;
   return index;
 }
 

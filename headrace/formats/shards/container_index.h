@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a container: where each record lies, found by looking through its files once, on all
-// cores, and kept in the user's cache for as long as the files stay as they are. A large one is
+// cores, and kept in the user's cache for as long as the files stay as they are, or beside the data
+// (index_beside_data.h). A large one is
 // mapped from there, so that the processes of a machine hold it once.
 //
 // What a scan cannot read is not lost: from the place where a file makes no sense to its end is one
@@ -39,6 +40,7 @@ struct ContainerIndex {
   Extents records;
   std::vector<Damage> damage;              // by record
   std::map<std::string, int64_t> tallies;  // whatever the format counts, by name: "jpg" -> 1000
+  std::string kind;                        // that of index_of()
 
   bool is_damaged(int64_t record) const {
     return std::ranges::binary_search(damage, record, {}, &Damage::record);

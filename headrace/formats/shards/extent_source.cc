@@ -74,6 +74,12 @@ std::string ExtentSource::key(int64_t index) const {
          std::to_string(index - index_.records.first_of(extent.file));
 }
 
+std::optional<IndexBeside> ExtentSource::index_beside() const {
+  std::string path = path_beside(index_.kind, *files_);
+  if (path.empty()) return {};
+  return IndexBeside{std::move(path), bytes_from_index(index_, index_.kind, *files_)};
+}
+
 std::string ExtentSource::described(std::string_view format, const std::string& path) const {
   std::string out = std::string(format) + " " + path + " (" + counted(size(), "record");
   if (files_->size() > 1) {

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "headrace/formats/shards/container_index.h"
+#include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -30,6 +32,8 @@ class ExtentSource : public Source {
   void will_read(int64_t begin, int64_t end) const final;
   // "shard-000.tar: 17", where the format knows no name.
   std::string key(int64_t index) const override;
+  // Its index, and where it is kept beside the data; none for files of the local system.
+  std::optional<IndexBeside> index_beside() const;
 
  protected:
   // The index and the files are made by the subclass's open function.

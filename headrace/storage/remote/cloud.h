@@ -12,12 +12,13 @@
 
 #include "headrace/base/error.h"
 #include "headrace/storage/remote/range_client.h"
+#include "headrace/storage/remote/url.h"
 
 namespace headrace {
 
 // One entry of a folder.
 struct RemoteEntry {
-  std::string name;  // without its folder
+  std::string name;  // without its folder; of a flat listing the path below it
   bool is_folder = false;
   uint64_t size = 0;
   std::string etag;  // as it is sent with the object
@@ -29,6 +30,13 @@ struct ListPage {
   std::string next;       // what the next page begins with; empty: it is the last one
 };
 
+// A page of a folder's listing.
+struct ListQuery {
+  std::string folder;     // a path
+  std::string next = {};  // ListPage::next of the page before
+  bool flat = false;      // all files below the folder, instead of its files and folders
+};
+
 class Cloud {
  public:
   virtual ~Cloud() = default;
@@ -37,28 +45,40 @@ class Cloud {
   // look or list, as who opens a dataset does; then the environment is looked at once more.
   virtual void prepare(bool looks) const { (void)looks; }
   // Signed for now. Must not wait.
-  virtual Result<HttpRequest> object(const std::string& path) const = 0;
+  virtual Result<HttpRequest> object(const std::string& path, const HttpCall& call) const = 0;
   // Requests to one share a limit.
   virtual std::string server(const std::string& path) const = 0;
-  // Fetch::renew.
+  // Fetch::renew, Fetch::redirected.
   virtual bool renew(const std::string& path, const HttpResponse& response,
                      std::string_view code) const {
     (void)path, (void)response, (void)code;
     return false;
   }
+  virtual std::string redirected(const std::string& path, const HttpResponse& response,
+                                 const std::string& to) const {
+    (void)path, (void)response, (void)to;
+    return {};
+  }
 
   // Folders are prefixes of keys. Without, a path is a file or nothing.
   virtual bool lists() const { return false; }
-  // At most `most` entries from `next` on.
-  virtual Result<HttpRequest> listing(const std::string& folder, const std::string& next,
-                                      int most) const {
-    (void)folder, (void)next, (void)most;
+  // Whether the path is a bucket as a whole, so a folder.
+  virtual bool is_root(const std::string& path) const;
+  virtual Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const {
+    (void)query, (void)call;
     return HttpRequest{};
   }
-  virtual Result<ListPage> parse(const std::string& folder, std::string_view body) const {
-    (void)folder, (void)body;
+  virtual Result<ListPage> parse(const ListQuery& query, const FetchResult& got) const {
+    (void)query, (void)got;
     return ListPage{};
   }
+
+  // Whether objects can be stored (HttpCall::method "PUT").
+  virtual bool stores() const { return false; }
 };
+
+// The address of a server as an option or the environment has it, without slashes at its end; with
+// `scheme` where it has none. HR0225 where it is no address.
+Result<Url> endpoint_from(std::string text, std::string_view scheme = {});
 
 }  // namespace headrace

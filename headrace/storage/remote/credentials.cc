@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "headrace/storage/remote/per_process.h"
@@ -13,50 +14,50 @@ namespace {
 constexpr double kBeforeExpiry = 300;
 
 struct Provider {
-  Mutex mutex;
-  KeyProvider provider GUARDED_BY(mutex);
-  uint64_t number GUARDED_BY(mutex) = 1;
+  KeyProvider provider;
+  uint64_t number = 1;
 };
 
-Provider& provider_of_process() {
-  static Provider* const one = new Provider;  // outlives whatever reads at exit
-  return *one;
+struct Providers {
+  Mutex mutex;
+  std::map<std::string, Provider, std::less<>> by_cloud GUARDED_BY(mutex);
+};
+
+Providers& providers() {
+  static Providers* const all = new Providers;  // outlives whatever reads at exit
+  return *all;
 }
 
-Mutex& mutex_of_provider() { return provider_of_process().mutex; }
+Mutex& mutex_of_providers() { return providers().mutex; }
 
-const int provider_over_fork = free_over_fork<mutex_of_provider>();
+const int providers_over_fork = free_over_fork<mutex_of_providers>();
 
-std::pair<KeyProvider, uint64_t> provider_now() {
-  Provider& one = provider_of_process();
-  MutexLock lock(one.mutex);
-  return {one.provider, one.number};
+Provider provider_now(std::string_view cloud) {
+  Providers& all = providers();
+  MutexLock lock(all.mutex);
+  const auto found = all.by_cloud.find(cloud);
+  return found == all.by_cloud.end() ? Provider() : found->second;
 }
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::optional<SigningKeys> keys_of_environment() {
-  SigningKeys keys{.key = variable("AWS_ACCESS_KEY_ID"),
-                   .secret = variable("AWS_SECRET_ACCESS_KEY"),
-                   .token = variable("AWS_SESSION_TOKEN")};
-  if (keys.key.empty() || keys.secret.empty()) return {};
-  return keys;
-}
-
 }  // namespace
 
-void set_key_provider(KeyProvider provider) {
-  Provider& one = provider_of_process();
-  MutexLock lock(one.mutex);
+void set_key_provider(std::string_view cloud, KeyProvider provider) {
+  Providers& all = providers();
+  MutexLock lock(all.mutex);
+  Provider& one = all.by_cloud.try_emplace(std::string(cloud)).first->second;
   one.provider.swap(provider);  // the old one ends without the lock
   ++one.number;
+}
+
+std::string variable_of(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name); value && *value) return value;
+  }
+  return {};
 }
 
 std::optional<SigningKeys> Credentials::known() const {
@@ -66,11 +67,11 @@ std::optional<SigningKeys> Credentials::known() const {
 }
 
 void Credentials::prepare(bool looks) {
-  const uint64_t number = provider_now().second;
+  const uint64_t number = provider_now(cloud_).number;
   {
     MutexLock lock(mutex_);
     if (looks || !asked_environment_) {
-      from_environment_ = keys_of_environment();
+      from_environment_ = environment_();
       asked_environment_ = true;
     }
     if (from_environment_) return;
@@ -92,7 +93,7 @@ void Credentials::ask_provider() {
     }
     asking_ = true;
   }
-  const auto [provider, number] = provider_now();
+  const auto [provider, number] = provider_now(cloud_);
   const auto ended = [&, number = number](std::optional<ProvidedKeys> provided, bool answered) {
     MutexLock lock(mutex_);
     asking_ = false;
@@ -114,7 +115,7 @@ bool Credentials::renew(const std::optional<SigningKeys>& refused) {
   bool other = false;
   {
     MutexLock lock(mutex_);
-    from_environment_ = keys_of_environment();
+    from_environment_ = environment_();
     asked_environment_ = true;
     if (from_environment_) return from_environment_ != refused;
     other = provided_ && provided_->keys != refused;  // another request was here first

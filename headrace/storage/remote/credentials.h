@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signs requests: keys of the environment, else of a provider (Python's, which knows profiles,
-// roles and instance metadata). Kept until shortly before they expire. Any thread.
+// What authorizes the requests to a cloud: keys or a token of the environment, else of a provider
+// (Python's, which knows profiles, roles and instance metadata). Kept until shortly before they
+// expire. Any thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "headrace/base/mutex.h"
 #include "headrace/storage/remote/sigv4.h"
@@ -22,11 +25,19 @@ struct ProvidedKeys {
 // Asked when the environment names no keys; empty where it has none. It may wait, is called from
 // any thread, by one at a time, and may throw.
 using KeyProvider = std::function<std::optional<ProvidedKeys>()>;
-void set_key_provider(KeyProvider provider);
+// `cloud`: its scheme, "s3".
+void set_key_provider(std::string_view cloud, KeyProvider provider);
+
+// The first of these variables that is not empty.
+std::string variable_of(std::initializer_list<const char*> names);
 
 class Credentials {
  public:
-  // As they are known: never waits. Empty: requests are not signed.
+  using Environment = std::optional<SigningKeys> (*)();
+  Credentials(std::string_view cloud, Environment environment)
+      : cloud_(cloud), environment_(environment) {}
+
+  // As they are known: never waits. Empty: requests are not authorized.
   std::optional<SigningKeys> known() const EXCLUDES_LOCK(mutex_);
   // Asks the environment where `looks` or nothing was asked yet, and the provider where that has no
   // keys, or they expire within five minutes. Throws what the provider throws.
@@ -37,6 +48,8 @@ class Credentials {
  private:
   void ask_provider() EXCLUDES_LOCK(mutex_);
 
+  const std::string cloud_;
+  const Environment environment_;
   mutable Mutex mutex_;
   std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
   std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);

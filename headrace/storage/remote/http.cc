@@ -13,7 +13,7 @@ namespace {
 
 class Web final : public Cloud {
  public:
-  Result<HttpRequest> object(const std::string& path) const override {
+  Result<HttpRequest> object(const std::string& path, const HttpCall& /*call*/) const override {
     std::optional<Url> url = parse_url(path);
     if (!url) return request_error(path, "it is not an address", "write https://HOST/PATH");
     return HttpRequest{

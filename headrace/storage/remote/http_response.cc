@@ -58,7 +58,7 @@ Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
   const bool to_the_end = first + body == total;
   const bool is_all = body == wanted.bytes || (body < wanted.bytes && to_the_end);
   if (first != wanted.first || !is_all) {
-    return wrong("bytes " + range_text(response) + " for \"" + wanted.header() + "\"");
+    return wrong("bytes " + range_text(response) + " for \"Range: " + wanted.value() + "\"");
   }
   if (response.length && *response.length != body) {
     return wrong("a length of " + std::to_string(*response.length) + " for bytes " +
@@ -79,6 +79,22 @@ Judgement judge_body(const HttpResponse& response, const WantedRange& wanted) {
   const bool fits = wanted.first == 0 &&
                     (wanted.bytes == WantedRange::kToTheEnd || (total && *total <= wanted.bytes));
   return {.verdict = fits ? Verdict::kTake : Verdict::kNoRange, .total = total, .body = total};
+}
+
+// Of RFC 8288: <address>; rel="next", and perhaps others.
+std::string next_of_link(std::string_view value) {
+  while (true) {
+    const size_t open = value.find('<');
+    const size_t close = value.find('>', open == std::string_view::npos ? 0 : open);
+    if (open == std::string_view::npos || close == std::string_view::npos) return {};
+    const std::string_view target = value.substr(open + 1, close - open - 1);
+    value.remove_prefix(close + 1);
+    const std::string_view parameters = value.substr(0, value.find('<'));
+    if (parameters.find("rel=\"next\"") != std::string_view::npos ||
+        parameters.find("rel=next") != std::string_view::npos) {
+      return std::string(target);
+    }
+  }
 }
 
 }  // namespace
@@ -113,6 +129,10 @@ void HttpResponse::take_line(std::string_view line) {
     if (const auto seconds = number_in(value)) retry_after = static_cast<double>(*seconds);
   } else if (name == "x-amz-bucket-region") {
     region = value;
+  } else if (name == "x-linked-etag") {
+    linked_etag = value;
+  } else if (name == "link") {
+    next_page = next_of_link(value);
   }
 }
 
@@ -125,9 +145,9 @@ std::string HttpResponse::version() const {
   return core.empty() ? modified : std::string(core);
 }
 
-std::string WantedRange::header() const {
+std::string WantedRange::value() const {
   if (is_whole()) return {};
-  return "Range: bytes=" + std::to_string(first) + "-" +
+  return "bytes=" + std::to_string(first) + "-" +
          (bytes == kToTheEnd ? "" : std::to_string(first + bytes - 1));
 }
 
@@ -161,6 +181,19 @@ Judgement judge(const HttpResponse& response, const WantedRange& wanted) {
       return only(Verdict::kThrottled);
     default:
       return only(response.status >= 500 ? Verdict::kAgain : Verdict::kRefused);
+  }
+}
+
+Judgement judge_upload(const HttpResponse& response) {
+  switch (response.status) {
+    case 200:
+    case 201:
+    case 204:
+      return {.verdict = Verdict::kTake};
+    case 409:  // Azure's for 412; S3's while another upload is under way
+      return {.verdict = Verdict::kChanged};
+    default:
+      return judge(response, {});
   }
 }
 

@@ -17,6 +17,8 @@ struct HttpResponse {
   bool has_range = false;  // the header was there and could be read
   std::optional<uint64_t> length;
   std::string etag, modified, encoding, location, region;
+  std::string linked_etag;  // X-Linked-ETag: of what a redirect of the Hugging Face Hub leads to
+  std::string next_page;    // the address in `Link: <...>; rel="next"`
   std::optional<double> retry_after;  // seconds
 
   // A line of the head, with or without its line end. A status line begins a new response: what an
@@ -32,7 +34,7 @@ struct WantedRange {
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
   uint64_t first = 0, bytes = kToTheEnd;
   bool is_whole() const { return first == 0 && bytes == kToTheEnd; }
-  std::string header() const;  // "Range: bytes=0-99"; empty for a whole object
+  std::string value() const;  // "bytes=0-99"; empty for a whole object
 };
 
 // What to do with a response, once its head is complete.
@@ -57,5 +59,7 @@ struct Judgement {
   std::string why = {};                // of kWrong
 };
 Judgement judge(const HttpResponse& response, const WantedRange& wanted);
+// Of a PUT that must not replace an object: kChanged where there is one.
+Judgement judge_upload(const HttpResponse& response);
 
 }  // namespace headrace

@@ -5,6 +5,9 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/random.h"
+#include "headrace/storage/file_times.h"
+#include "headrace/storage/remote/object_list.h"
+#include "headrace/storage/remote/per_process.h"
 
 namespace headrace {
 namespace {
@@ -22,11 +25,23 @@ KnownObjects::Look look_of(const RemoteEntry& entry) {
 
 }  // namespace
 
+KnownObjects& known_objects() { return of_this_process<KnownObjects>(); }
+
+std::string without_slash(std::string path) {
+  while (path.ends_with('/') && !path.ends_with("://")) path.pop_back();
+  return path;
+}
+
+PathStatus folder_status(const std::string& path) {
+  return {.kind = PathKind::kFolder,
+          .identity = {.device = kRemote, .inode = hash_name(path), .modified_ns = now_ns()}};
+}
+
 FileIdentity identity_of_version(std::string_view version, uint64_t size) {
   return {.device = kRemote, .inode = version.empty() ? 0 : hash_name(version), .size = size};
 }
 
-std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path) const {
+std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path) {
   const double since = now() - kSeconds;
   MutexLock lock(mutex_);
   drop_if_configured();
@@ -41,7 +56,11 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path) co
     const auto found =
         folder->second.by_name.find(std::string_view(path).substr(slash + 1, end - slash - 1));
     if (found == folder->second.by_name.end()) return Look{};
-    if (end == path.size()) return look_of((*folder->second.entries)[found->second]);
+    if (end == path.size()) {
+      Look out = look_of((*folder->second.entries)[found->second]);
+      keep_etag(out.status.identity, out.etag);  // only of files that are looked at
+      return out;
+    }
     return {};
   }
   return {};
@@ -51,10 +70,12 @@ void KnownObjects::saw(const std::string& path, Look look) {
   const double time = now();
   MutexLock lock(mutex_);
   drop_old(time);
-  if (look.etag.starts_with('"') && etags_.size() < kMostEtags) {
-    etags_[look.status.identity.inode] = look.etag;
-  }
+  keep_etag(look.status.identity, look.etag);
   looks_.insert_or_assign(path, Seen{time, std::move(look)});
+}
+
+void KnownObjects::keep_etag(const FileIdentity& identity, const std::string& etag) {
+  if (etag.starts_with('"') && etags_.size() < kMostEtags) etags_[identity.inode] = etag;
 }
 
 void KnownObjects::saw_head(const std::string& path, const FileIdentity& identity,
@@ -67,6 +88,7 @@ void KnownObjects::drop_if_configured() const {
   if (options == options_) return;
   looks_.clear();
   listings_.clear();
+  first_pages_.clear();
   options_ = std::move(options);
 }
 
@@ -75,7 +97,9 @@ void KnownObjects::drop_old(double time) {
     std::erase_if(looks_, [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
     if (looks_.size() >= kMostLooks) looks_.clear();
   }
-  std::erase_if(listings_, [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
+  const auto is_old = [&](const auto& seen) { return seen.second.time <= time - kSeconds; };
+  std::erase_if(listings_, is_old);
+  std::erase_if(first_pages_, is_old);
 }
 
 std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
@@ -87,24 +111,43 @@ std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
   return found->second.entries;
 }
 
-void KnownObjects::saw_listing(const std::string& folder, std::shared_ptr<const Entries> entries) {
-  Listing listing{.time = now(), .entries = std::move(entries), .by_name = {}};
+Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries) {
+  Listing listing{
+      .time = now(), .entries = std::make_shared<const Entries>(std::move(entries)), .by_name = {}};
   listing.by_name.reserve(listing.entries->size());
   for (size_t i = 0; i < listing.entries->size(); ++i) {
     // A file comes before a folder of the same name.
     const RemoteEntry& entry = (*listing.entries)[i];
     const auto [place, added] = listing.by_name.try_emplace(entry.name, i);
-    if (!added && !entry.is_folder) place->second = i;
+    if (added) continue;
+    if (!entry.is_folder && !(*listing.entries)[place->second].is_folder) {
+      Error twice = bad_listing("it names \"" + entry.name + "\" twice");
+      twice.where.file = folder;
+      return twice;
+    }
+    if (!entry.is_folder) place->second = i;
   }
   MutexLock lock(mutex_);
   drop_old(listing.time);
-  for (const RemoteEntry& entry : *listing.entries) {
-    if (entry.is_folder || !entry.etag.starts_with('"') || etags_.size() >= kMostEtags) continue;
-    HttpResponse head;
-    head.etag = entry.etag;
-    etags_[identity_of_version(head.version(), entry.size).inode] = entry.etag;
-  }
   listings_.insert_or_assign(folder, std::move(listing));
+  return {};
+}
+
+void KnownObjects::saw_first_page(const std::string& folder, ListPage page) {
+  MutexLock lock(mutex_);
+  first_pages_.insert_or_assign(folder, FirstPage{now(), std::move(page)});
+}
+
+std::optional<ListPage> KnownObjects::take_first_page(const std::string& folder) {
+  MutexLock lock(mutex_);
+  drop_if_configured();
+  const auto found = first_pages_.find(folder);
+  if (found == first_pages_.end()) return {};
+  const bool is_new = found->second.time > now() - kSeconds;
+  std::optional<ListPage> out;
+  if (is_new) out = std::move(found->second.page);
+  first_pages_.erase(found);
+  return out;
 }
 
 std::string KnownObjects::etag_of(const FileIdentity& identity) const {
@@ -118,6 +161,7 @@ void KnownObjects::forget(const std::string& path) {
   looks_.erase(path);
   if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
     listings_.erase(path.substr(0, slash));
+    first_pages_.erase(path.substr(0, slash));
   }
 }
 

@@ -33,15 +33,18 @@ class KnownObjects {
     std::shared_ptr<const std::string> head = {};  // shared: with readers; how the file begins
   };
   // `path` without a "/" at its end.
-  std::optional<Look> look(const std::string& path) const EXCLUDES_LOCK(mutex_);
+  std::optional<Look> look(const std::string& path) EXCLUDES_LOCK(mutex_);
   void saw(const std::string& path, Look look) EXCLUDES_LOCK(mutex_);
   // How it begins, of this version.
   void saw_head(const std::string& path, const FileIdentity& identity,
                 std::shared_ptr<const std::string> head) EXCLUDES_LOCK(mutex_);
   using Entries = std::vector<RemoteEntry>;
   std::shared_ptr<const Entries> listing(const std::string& folder) const EXCLUDES_LOCK(mutex_);
-  void saw_listing(const std::string& folder, std::shared_ptr<const Entries> entries)
-      EXCLUDES_LOCK(mutex_);
+  // All of it. HR0224 where a file is named twice: it would be two records.
+  Result<void> saw_listing(const std::string& folder, Entries entries) EXCLUDES_LOCK(mutex_);
+  // A part of one, for who lists the folder next, once.
+  void saw_first_page(const std::string& folder, ListPage page) EXCLUDES_LOCK(mutex_);
+  std::optional<ListPage> take_first_page(const std::string& folder) EXCLUDES_LOCK(mutex_);
   // The ETag of a version, for If-Match; empty where it is not known.
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
   // It is not as it was.
@@ -57,9 +60,14 @@ class KnownObjects {
     double time;
     Look look;
   };
+  struct FirstPage {
+    double time;
+    ListPage page;
+  };
   static constexpr size_t kMostLooks = 4096, kMostEtags = size_t{1} << 22;
 
   void drop_old(double time) REQUIRES_LOCK(mutex_);
+  void keep_etag(const FileIdentity& identity, const std::string& etag) REQUIRES_LOCK(mutex_);
   // With other options (an endpoint, headers) it may be another object.
   void drop_if_configured() const REQUIRES_LOCK(mutex_);
 
@@ -68,7 +76,16 @@ class KnownObjects {
       GUARDED_BY(mutex_);  // shared: the process's
   mutable std::map<std::string, Seen> looks_ GUARDED_BY(mutex_);
   mutable std::map<std::string, Listing> listings_ GUARDED_BY(mutex_);
+  mutable std::map<std::string, FirstPage> first_pages_ GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, std::string> etags_ GUARDED_BY(mutex_);  // by identity.inode
 };
+
+// The process's.
+KnownObjects& known_objects();
+
+// As they are named there.
+std::string without_slash(std::string path);
+// Of now: a bucket does not say when it was changed, so a listing is never kept for another run.
+PathStatus folder_status(const std::string& path);
 
 }  // namespace headrace

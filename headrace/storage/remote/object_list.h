@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of a bucket's listing (ListObjectsV2 and its like), as entries of one folder.
+// A page of a bucket's listing, as entries of one folder: what clouds answer, and what is checked
+// of it whatever the cloud.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <vector>
 
 #include "headrace/base/error.h"
 #include "headrace/storage/remote/cloud.h"
 
 namespace headrace {
 
-// `prefix` is that of the request, with its "/" at the end. The folder's own marker is left out.
-// HR0224 where the answer is no listing, or lists what does not begin with the prefix; HR0227 where
-// a key is no path, as its part after the prefix is empty, "." or "..".
-Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix);
+inline constexpr int kMostListed = 1000;  // entries of a page
 
-// What the pages of one listing have named: a file that came twice would be two records.
-class ListedNames {
- public:
-  // HR0224 for a file that is named again. A folder that is named again leaves the page.
-  Result<void> take(ListPage& page);
+// What begins the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty of a whole bucket.
+std::string prefix_of(const std::string& folder);
 
- private:
-  std::unordered_set<std::string> files_, folders_;
+// A key as a cloud names it.
+struct ListedKey {
+  std::string key, etag;
+  uint64_t size = 0;
+  bool is_folder = false;
 };
+
+// Keys as entries of the folder with this prefix (with its "/" at the end), whose own marker is
+// left out. HR0224 where a key does not begin with the prefix, or lies in a folder below and the
+// listing is not flat; HR0227 where one is no path, as a part after the prefix is empty, "." or
+// "..".
+Result<ListPage> page_of_keys(std::vector<ListedKey> keys, std::string_view prefix, bool flat,
+                              std::string next);
+
+// S3's ListObjectsV2, and Google's: the query and the answer.
+std::string list_query_of_xml(const ListQuery& query);
+Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix, bool flat);
+// Azure's List Blobs.
+Result<ListPage> list_page_of_azure(std::string_view body, std::string_view prefix, bool flat);
+// The tree of a repository of the Hugging Face Hub. `next_page`: the address of the next page,
+// which the head of the answer names.
+Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_page,
+                                  std::string_view prefix, bool flat);
+
+// HR0224: a listing is not what was asked for, or is cut.
+Error bad_listing(std::string what);
 
 }  // namespace headrace

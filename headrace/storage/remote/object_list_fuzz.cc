@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings of buckets as a server may answer them: whatever the bytes, names stay in their folder.
+// Listings as any server may answer them, of any cloud: whatever the bytes, names stay in their
+// folder. The first byte says of which cloud, and whether the listing is flat.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "headrace/storage/remote/object_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  if (size == 0) return 0;
+  const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const bool flat = (data[0] & 4) != 0;
   for (const std::string_view prefix : {"", "train/"}) {
-    const auto page = headrace::list_page_of_xml(body, prefix);
+    const auto page = (data[0] & 3) == 0   ? headrace::list_page_of_xml(body, prefix, flat)
+                      : (data[0] & 3) == 1 ? headrace::list_page_of_azure(body, prefix, flat)
+                                           : headrace::list_page_of_hub(body, "", prefix, flat);
     if (!page) continue;
     for (const headrace::RemoteEntry& entry : page->entries) {
-      if (entry.name.empty() || entry.name == ".." || entry.name.find('/') != std::string::npos) {
+      const std::string name = "/" + entry.name + "/";
+      if (name.find("//") != std::string::npos || name.find("/../") != std::string::npos ||
+          name.find("/./") != std::string::npos || (!flat && name.find('/', 1) + 1 != name.size()))
         std::abort();
-      }
     }
   }
   return 0;

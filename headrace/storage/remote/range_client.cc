@@ -59,6 +59,13 @@ std::string seconds_text(double seconds) {
 
 bool same_server(const Url& a, const Url& b) { return a.scheme == b.scheme && a.host == b.host; }
 
+// The name without the port.
+std::string_view name_of_host(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
+  return has_port ? host.substr(0, colon) : host;
+}
+
 }  // namespace
 
 struct RangeClient::Loop {
@@ -239,7 +246,8 @@ void RangeClient::Loop::begin_waiting() {
 }
 
 void RangeClient::Loop::begin(const Job& job, Server& server) {
-  Result<HttpRequest> request = job->moved ? Result(*job->moved) : job->fetch.request();
+  const HttpCall call = job->call();
+  Result<HttpRequest> request = job->moved ? Result(*job->moved) : job->fetch.request(call);
   if (!request) {
     if (!job->transfers.empty()) return;  // the other one of a hedged request goes on
     return answer(job, failure(std::move(request.error())));
@@ -254,7 +262,7 @@ void RangeClient::Loop::begin(const Job& job, Server& server) {
   } else {
     transfer = std::make_unique<Transfer>(*curl, curl->easy_init());
   }
-  transfer->begin(job, std::move(*request), time);
+  transfer->begin(job, call, std::move(*request), time);
   ++server.under_way;
   job->transfers.push_back(transfer.get());
   (void)curl->multi_add_handle(multi, transfer->handle());
@@ -371,6 +379,7 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   if (job->facts) out.facts = *job->facts;
   if (!transfer.is_sized()) {
     out.text = std::move(transfer.text());
+    out.next_page = transfer.response().next_page;
     out.facts = {.size = out.text.size(),
                  .version = transfer.response().version(),
                  .etag = transfer.response().etag};
@@ -415,12 +424,26 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
   const bool same = same_server(*base, *to);
   const bool down = base->scheme == "https" && to->scheme != "https";
   if (to->scheme != "https" && to->scheme != "http") return refuse("to " + to->scheme + "://");
-  if (!job->options->any_redirect && (down || (to->scheme != "https" && !same))) {
-    return refuse("to another server without TLS, " + to->scheme + "://" + to->host);
+  if (!job->options->any_redirect) {
+    const std::string server = to->scheme + "://" + to->host;
+    if (down) return refuse("to a server without TLS, " + server);
+    const bool gains_tls = base->scheme != to->scheme;
+    const bool same_host = name_of_host(base->host) == name_of_host(to->host);
+    if (!from.any_host && !same && !(gains_tls && same_host)) {
+      return refuse("to another server, " + server);
+    }
   }
   if (++job->redirects > kMostRedirects) return refuse("in a circle");
-  HttpRequest moved{.url = to->text(), .user = same ? from.user : ""};
+  HttpRequest moved{.url = to->text(),
+                    .user = same ? from.user : "",
+                    .version = from.version,
+                    .asks_version = from.asks_version,
+                    .any_host = from.any_host};
   if (same) moved.headers = from.headers;  // what authorizes is for the server that was named
+  if (job->fetch.redirected) {
+    std::string version = job->fetch.redirected(response, moved.url);
+    if (!version.empty()) moved.version = std::move(version);
+  }
   job->moved = std::move(moved);
   --job->tries;
   server_of(*job).waiting.push_front(job);

@@ -22,11 +22,24 @@
 
 namespace headrace {
 
+// What a try asks for. The client sends it; some clouds sign it, too.
+struct HttpCall {
+  std::string_view method = "GET";
+  std::string range = {};      // "bytes=0-99"; empty: the whole object
+  std::string if_match = {};   // an ETag
+  std::string_view body = {};  // of a PUT, which must not replace an object
+};
+
 // One try: signed, as the time has it.
 struct HttpRequest {
   std::string url;
   std::string user = {};                  // "name:password"
   std::vector<std::string> headers = {};  // "Name: value"
+  // Of the object that `url` is a kept redirect to: its version by the answer that redirected. The
+  // ETag of who delivers it is another, and not compared.
+  std::string version = {};
+  bool asks_version = true;  // by If-Match; false where the ETags of a listing are of another kind
+  bool any_host = false;  // the protocol redirects to other hosts; never to one without TLS, though
 };
 
 // What the head of a good response says about its object.
@@ -42,13 +55,14 @@ struct FetchResult {
   bool changed = false;  // the server has another version; `result` is good
   uint64_t got = 0;      // bytes that were written
   std::string text = {};
+  std::string next_page = {};  // HttpResponse::next_page
   ObjectFacts facts = {};
 };
 
 struct Fetch {
   std::string path;    // in messages
   std::string server;  // requests to one share a limit
-  std::function<Result<HttpRequest>()> request;
+  std::function<Result<HttpRequest>(const HttpCall&)> request;
   WantedRange range = {};
   std::string if_match = {};  // an ETag; empty: whatever version there is
   // Where the bytes go, all that the object has of the range: called once the head of a response is
@@ -61,6 +75,11 @@ struct Fetch {
   // Asked once, on a thread that may wait, when a request was refused with this code of the
   // service: whether credentials or the address were renewed, so that it is worth another try.
   std::function<bool(const HttpResponse&, std::string_view code)> renew = {};
+  // Told of a redirect that is followed, before it is. Returns the version of what it leads to,
+  // where the answer said so: HttpRequest::version. On the client's thread; must not wait.
+  std::function<std::string(const HttpResponse&, const std::string& to)> redirected = {};
+  // An object's content, to be stored where there is no object yet: `changed` where there is one.
+  std::shared_ptr<const std::string> upload = {};  // shared: with who made it
   std::function<void(FetchResult)> done;
 };
 

@@ -5,38 +5,16 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <unordered_set>
 #include <utility>
 
-#include "headrace/base/random.h"
-#include "headrace/storage/file_times.h"
 #include "headrace/storage/remote/known_objects.h"
-#include "headrace/storage/remote/object_list.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
 namespace {
 
 constexpr size_t kHeadBytes = 4096;  // of a file that is looked at: formats look at its begin next
-constexpr int kPageEntries = 1000;
-
-KnownObjects& known_objects() { return of_this_process<KnownObjects>(); }
-
-std::string without_slash(std::string path) {
-  while (path.ends_with('/') && !path.ends_with("://")) path.pop_back();
-  return path;
-}
-
-PathStatus folder_status(const std::string& path) {
-  // Of now: a bucket does not say when it was changed, so a listing is never kept for another run.
-  return {.kind = PathKind::kFolder,
-          .identity = {.device = 2, .inode = hash_name(path), .modified_ns = now_ns()}};
-}
-
-Error of_folder(const std::string& path, Error error) {
-  error.where.file = path;
-  return error;
-}
 
 }  // namespace
 
@@ -48,7 +26,10 @@ Fetch RemoteFiles::new_fetch(const std::string& path) const {
   Fetch out;
   out.path = path;
   out.server = cloud_->server(path);
-  out.request = [this, path] { return cloud_->object(path); };
+  out.request = [this, path](const HttpCall& call) { return cloud_->object(path, call); };
+  out.redirected = [this, path](const HttpResponse& response, const std::string& to) {
+    return cloud_->redirected(path, response, to);
+  };
   out.renew = [this, path](const HttpResponse& response, std::string_view code) {
     return cloud_->renew(path, response, code);
   };
@@ -63,8 +44,7 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
     return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
   }
   cloud_->prepare(/*looks=*/true);
-  if (cloud_->lists() &&
-      (given.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos)) {
+  if (cloud_->lists() && (given.ends_with('/') || cloud_->is_root(path))) {
     return look_at_folder(path);
   }
   auto head = std::make_shared<std::string>();  // shared: with who reads it
@@ -96,14 +76,14 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
 }
 
 Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
-  Result<ListPage> page = page_of(path, "", kPageEntries);
+  Result<ListPage> page = page_of({.folder = path});
   if (!page) return std::move(page.error());
   const bool is_there = page->has_keys;
-  ListedNames names;
-  if (Result<void> good = names.take(*page); !good) return of_folder(path, good.error());
   if (is_there && page->next.empty()) {
-    known_objects().saw_listing(
-        path, std::make_shared<const KnownObjects::Entries>(std::move(page->entries)));
+    Result<void> good = known_objects().saw_listing(path, std::move(page->entries));
+    if (!good) return std::move(good.error());
+  } else if (is_there) {
+    known_objects().saw_first_page(path, std::move(*page));  // who lists it next goes on from there
   }
   KnownObjects::Look look;
   if (is_there) look.status = folder_status(path);
@@ -112,14 +92,31 @@ Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
   return look.status;
 }
 
-Result<ListPage> RemoteFiles::page_of(const std::string& folder, const std::string& next,
-                                      int most) const {
-  Fetch fetch = new_fetch(folder);
-  fetch.request = [this, folder, next, most] { return cloud_->listing(folder, next, most); };
-  FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
+Fetch RemoteFiles::new_listing(const ListQuery& query) const {
+  Fetch out = new_fetch(query.folder);
+  out.request = [this, query](const HttpCall& call) { return cloud_->listing(query, call); };
+  out.redirected = {};
+  return out;
+}
+
+Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got) const {
   if (!got.result) return std::move(got.result.error());
-  if (!got.found) return storage_error(ENOENT, "list", folder);
-  return cloud_->parse(folder, got.text);
+  if (!got.found) return storage_error(ENOENT, "list", query.folder);
+  Result<ListPage> page = cloud_->parse(query, got);
+  if (page && !page->next.empty() && page->next == query.next) {
+    return request_error(query.folder, "the listing goes round in a circle");
+  }
+  if (!page) page.error().where.file = query.folder;
+  return page;
+}
+
+Result<ListPage> RemoteFiles::page_of(const ListQuery& query) const {
+  if (query.next.empty() && !query.flat) {
+    if (std::optional<ListPage> first = known_objects().take_first_page(query.folder)) {
+      return std::move(*first);
+    }
+  }
+  return page_from(query, RangeClient::of_process().fetch(new_listing(query)));
 }
 
 Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& each) const {
@@ -139,26 +136,27 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     if (!status) return status;
     return storage_error(ENOTDIR, "list", given);
   }
-  auto all = std::make_shared<KnownObjects::Entries>();  // shared: kept for the next questions
-  std::string next;
-  ListedNames names;
-  bool is_there = false;  // an empty folder may have a key of its own
+  KnownObjects::Entries all;
+  ListQuery query{.folder = path};
+  std::unordered_set<std::string> folders;  // a page may end in one, and the next begin with it
+  bool is_there = false;                    // an empty folder may have a key of its own
   do {
-    Result<ListPage> page = page_of(path, next, kPageEntries);
+    Result<ListPage> page = page_of(query);
     if (!page) return std::move(page.error());
-    if (!page->next.empty() && page->next == next) {
-      return request_error(given, "the listing goes round in a circle");
-    }
-    next = std::move(page->next);
+    query.next = std::move(page->next);
     is_there |= page->has_keys;
-    if (Result<void> good = names.take(*page); !good) return of_folder(path, good.error());
+    std::erase_if(page->entries, [&](const RemoteEntry& entry) {
+      return entry.is_folder && !folders.insert(entry.name).second;
+    });
     const bool goes_on = hand_over(page->entries);
-    all->insert(all->end(), std::make_move_iterator(page->entries.begin()),
-                std::make_move_iterator(page->entries.end()));
+    all.insert(all.end(), std::make_move_iterator(page->entries.begin()),
+               std::make_move_iterator(page->entries.end()));
     if (!goes_on) return folder_status(path);
-  } while (!next.empty());
+  } while (!query.next.empty());
   if (!is_there) return storage_error(ENOENT, "list", given);
-  known_objects().saw_listing(path, std::move(all));
+  if (Result<void> good = known_objects().saw_listing(path, std::move(all)); !good) {
+    return std::move(good.error());
+  }
   return folder_status(path);
 }
 

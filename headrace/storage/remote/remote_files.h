@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-class RemoteFiles final : public LaterStorage {
+class RemoteFiles : public LaterStorage {
  public:
   explicit RemoteFiles(std::unique_ptr<const Cloud> cloud);
   ~RemoteFiles() override;
@@ -23,11 +23,15 @@ class RemoteFiles final : public LaterStorage {
  protected:
   void ask(const Request& request, std::function<void(Answer)> answer) const override;
 
+  const Cloud& cloud() const { return *cloud_; }
+  Fetch new_fetch(const std::string& path) const;
+  Fetch new_listing(const ListQuery& query) const;
+  Result<ListPage> page_from(const ListQuery& query, FetchResult got) const;
+
  private:
   bool answer_from_head(const Request& request, const std::string& path,
                         const std::function<void(Answer)>& answer) const;
-  Fetch new_fetch(const std::string& path) const;
-  Result<ListPage> page_of(const std::string& folder, const std::string& next, int most) const;
+  Result<ListPage> page_of(const ListQuery& query) const;
   Result<PathStatus> look_at_folder(const std::string& path) const;
 
   const std::unique_ptr<const Cloud> cloud_;

@@ -3,6 +3,7 @@
 // say how patiently. Requests take the options as they are when they are submitted. Any thread.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,13 +20,19 @@ struct RemoteOptions {
   double least_rate = 100;      // bytes a second: likewise with fewer over so many seconds
   bool hedge = true;            // send the slowest requests a second time
   double hedge_seconds = 0.05;  // but none before it is so old
-  bool any_redirect = false;    // follow redirects to other hosts without TLS, too
+  bool any_redirect = false;    // follow redirects to other hosts, and to those without TLS
   std::string ca_file;          // certificates; empty: CURL_CA_BUNDLE, SSL_CERT_FILE, libcurl's
   std::vector<std::string> headers;  // "Name: value", of https:// and http:// requests
-  std::string endpoint;              // of s3://; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS
-  std::string region;                // empty: AWS_REGION, AWS_DEFAULT_REGION
+  // By scheme ("s3"); without: the environment's, else the cloud's own.
+  std::map<std::string, std::string> endpoints;
+  std::string region;      // of s3://; empty: AWS_REGION, AWS_DEFAULT_REGION
   std::string addressing;  // "path", "virtual"; empty: path with an endpoint, else virtual
   bool anonymous = false;  // send no credentials
+
+  std::string endpoint(const std::string& scheme) const {
+    const auto found = endpoints.find(scheme);
+    return found == endpoints.end() ? std::string() : found->second;
+  }
 };
 
 std::shared_ptr<const RemoteOptions> remote_options();  // shared: with requests under way

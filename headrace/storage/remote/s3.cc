@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // S3 and what is compatible with it: s3://BUCKET/KEY.
-#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -8,28 +7,22 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
+#include "headrace/storage/remote/bucket_files.h"
 #include "headrace/storage/remote/credentials.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
-#include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/sigv4.h"
 #include "headrace/storage/remote/url.h"
-#include "headrace/storage/storage_errors.h"
 
 namespace headrace {
 namespace {
 
-const ErrorCode kBadEndpoint{
-    "HR0225", ErrorKind::kConfig, "invalid endpoint",
-    "The endpoint of an S3-compatible store is an address with its scheme, http://127.0.0.1:9000 "
-    "or https://storage.example.org, given by AWS_ENDPOINT_URL or "
-    "hr.remote.configure(endpoint=...)."};
-
-std::string first_of(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (const char* value = std::getenv(name); value && *value) return value;
-  }
-  return {};
+std::optional<SigningKeys> aws_keys() {
+  SigningKeys keys{.key = variable_of({"AWS_ACCESS_KEY_ID"}),
+                   .secret = variable_of({"AWS_SECRET_ACCESS_KEY"}),
+                   .token = variable_of({"AWS_SESSION_TOKEN"})};
+  if (keys.key.empty() || keys.secret.empty()) return {};
+  return keys;
 }
 
 // What a process knows of its S3: the environment's, and the regions that servers named.
@@ -38,15 +31,16 @@ struct S3State {
   bool asked GUARDED_BY(mutex) = false;
   std::string endpoint GUARDED_BY(mutex), region GUARDED_BY(mutex);
   std::map<std::string, std::string> regions GUARDED_BY(mutex);  // of buckets
-  Credentials credentials;
+  Credentials credentials{"s3", aws_keys};
   Signer signer;
 };
 
-S3State& state() { return of_this_process<S3State>(); }
+S3State& aws() { return of_this_process<S3State>(); }
 
 class S3 final : public Cloud {
  public:
   bool lists() const override { return true; }
+  bool stores() const override { return true; }
 
   std::string server(const std::string& path) const override {
     return "s3://" + bucket_and_key(path).bucket;
@@ -54,65 +48,54 @@ class S3 final : public Cloud {
 
   void prepare(bool looks) const override {
     {
-      MutexLock lock(state().mutex);
-      if (looks || !state().asked) {
-        state().endpoint = first_of({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
-        state().region = first_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
-        state().asked = true;
+      MutexLock lock(aws().mutex);
+      if (looks || !aws().asked) {
+        aws().endpoint = variable_of({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+        aws().region = variable_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
+        aws().asked = true;
       }
     }
-    if (!remote_options()->anonymous) state().credentials.prepare(looks);
+    if (!remote_options()->anonymous) aws().credentials.prepare(looks);
   }
 
-  Result<HttpRequest> object(const std::string& path) const override {
+  Result<HttpRequest> object(const std::string& path, const HttpCall& call) const override {
     const auto [bucket, key] = bucket_and_key(path);
-    return request(bucket, escaped(key, "/"), "");
+    return request(bucket, escaped(key, "/"), "", call);
   }
 
-  Result<HttpRequest> listing(const std::string& folder, const std::string& next,
-                              int most) const override {
-    std::string query = next.empty() ? "" : "continuation-token=" + escaped(next) + "&";
-    query += "delimiter=%2F&encoding-type=url&list-type=2&max-keys=" + std::to_string(most) +
-             "&prefix=" + escaped(prefix_of(folder));
-    return request(bucket_and_key(folder).bucket, "", std::move(query));
+  Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const override {
+    return request(bucket_and_key(query.folder).bucket, "", list_query_of_xml(query), call);
   }
 
-  Result<ListPage> parse(const std::string& folder, std::string_view body) const override {
-    Result<ListPage> page = list_page_of_xml(body, prefix_of(folder));
-    if (!page) page.error().where.file = folder;
-    return page;
+  Result<ListPage> parse(const ListQuery& query, const FetchResult& got) const override {
+    return list_page_of_xml(got.text, prefix_of(query.folder), query.flat);
   }
 
   bool renew(const std::string& path, const HttpResponse& response,
              std::string_view code) const override {
     if (!response.region.empty()) {
-      MutexLock lock(state().mutex);
-      std::string& region = state().regions[bucket_and_key(path).bucket];
+      MutexLock lock(aws().mutex);
+      std::string& region = aws().regions[bucket_and_key(path).bucket];
       if (std::exchange(region, response.region) != response.region) return true;
     }
     if (remote_options()->anonymous) return false;
-    const std::optional<SigningKeys> refused = state().credentials.known();
+    const std::optional<SigningKeys> refused = aws().credentials.known();
     const bool expired = code == "ExpiredToken" || code == "ExpiredTokenException" ||
                          code == "InvalidToken" || code == "TokenRefreshRequired" ||
                          code == "InvalidAccessKeyId";
-    return (expired || !refused) && state().credentials.renew(refused);
+    return (expired || !refused) && aws().credentials.renew(refused);
   }
 
  private:
-  static std::string prefix_of(const std::string& folder) {
-    std::string key = bucket_and_key(folder).key;
-    return key.empty() ? key : key + "/";
-  }
-
   static Result<HttpRequest> request(const std::string& bucket, const std::string& key,
-                                     std::string query) {
+                                     std::string query, const HttpCall& call) {
     const auto options = remote_options();
-    std::string endpoint = options->endpoint, region = options->region;
+    std::string endpoint = options->endpoint("s3"), region = options->region;
     {
-      MutexLock lock(state().mutex);
-      if (endpoint.empty()) endpoint = state().endpoint;
-      if (region.empty()) region = state().region;
-      if (const auto named = state().regions.find(bucket); named != state().regions.end()) {
+      MutexLock lock(aws().mutex);
+      if (endpoint.empty()) endpoint = aws().endpoint;
+      if (region.empty()) region = aws().region;
+      if (const auto named = aws().regions.find(bucket); named != aws().regions.end()) {
         region = named->second;
       }
     }
@@ -126,13 +109,8 @@ class S3 final : public Cloud {
       endpoint = "https://s3." + region + ".amazonaws.com";
       if (region.starts_with("cn-")) endpoint += ".cn";
     }
-    std::optional<Url> url = parse_url(endpoint);
-    if (!url || (url->scheme != "http" && url->scheme != "https")) {
-      return Error{.code = &kBadEndpoint,
-                   .what = "\"" + endpoint + "\" is not an address of a server",
-                   .hint = "write http://HOST:PORT or https://HOST"};
-    }
-    while (url->path.ends_with('/')) url->path.pop_back();
+    Result<Url> url = endpoint_from(endpoint);
+    if (!url) return std::move(url.error());
     if (in_path) {
       url->path += "/" + escaped(bucket);
     } else {
@@ -141,16 +119,18 @@ class S3 final : public Cloud {
     url->path += "/" + key;
     url->query = std::move(query);
     HttpRequest out{.url = url->text()};
-    if (options->anonymous) return out;
-    if (const auto keys = state().credentials.known()) {
-      out.headers = state().signer.headers(*url, *keys, region, std::time(nullptr));
+    const auto keys = options->anonymous ? std::nullopt : aws().credentials.known();
+    if (keys) {
+      out.headers = aws().signer.headers(*url, *keys, region, std::time(nullptr),
+                                         {.method = call.method, .body = call.body});
     }
+    if (call.method == "PUT") out.headers.emplace_back("If-None-Match: *");
     return out;
   }
 };
 
 const Storage& s3_files() {
-  static const RemoteFiles* const files = new RemoteFiles(std::make_unique<S3>());
+  static const BucketFiles* const files = new BucketFiles(std::make_unique<S3>());
   return *files;
 }
 

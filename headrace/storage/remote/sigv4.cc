@@ -45,47 +45,51 @@ std::string canonical_query(std::string_view query) {
   return out;
 }
 
-Sha256 Signer::derived(const std::string& secret, const std::string& day, const std::string& region,
-                       std::string_view service) {
+Sha256 Signer::derived(const std::string& secret, const std::string& day,
+                       const std::string& region) {
   MutexLock lock(mutex_);
   for (const Derived& kept : kept_) {
-    if (kept.secret == secret && kept.day == day && kept.region == region &&
-        kept.service == service) {
-      return kept.key;
-    }
+    if (kept.secret == secret && kept.day == day && kept.region == region) return kept.key;
   }
-  Sha256 key = hmac_sha256(bytes_of("AWS4" + secret), day);
-  for (const std::string_view step :
-       {std::string_view(region), service, std::string_view("aws4_request")}) {
+  Sha256 key = hmac_sha256(bytes_of(std::string(dialect_.name) + secret), day);
+  for (const std::string_view step : {std::string_view(region), dialect_.service, dialect_.end}) {
     key = hmac_sha256(key, step);
   }
   if (kept_.size() == kMostKept) kept_.erase(kept_.begin());
-  kept_.push_back({secret, day, region, std::string(service), key});
+  kept_.push_back({secret, day, region, key});
   return key;
 }
 
 std::vector<std::string> Signer::headers(const Url& url, const SigningKeys& keys,
                                          const std::string& region, int64_t time,
-                                         std::string_view service) {
+                                         const SignedParts& parts) {
   const std::string stamp = time_text(time), day = stamp.substr(0, 8);
-  std::string names = "host;x-amz-content-sha256;x-amz-date";
-  std::string canonical = "GET\n" + url.path + "\n" + canonical_query(url.query) +
-                          "\nhost:" + url.host + "\nx-amz-content-sha256:";
-  canonical.append(kEmptyBody).append("\nx-amz-date:").append(stamp).append("\n");
-  if (!keys.token.empty()) {
-    canonical.append("x-amz-security-token:").append(keys.token).append("\n");
-    names += ";x-amz-security-token";
+  const std::string content =
+      parts.body.empty() ? std::string(kEmptyBody) : hex(sha256(parts.body));
+  const std::string prefix(dialect_.header_prefix);
+  std::vector<std::pair<std::string, std::string>> sent = parts.headers;
+  sent.emplace_back(prefix + "content-sha256", content);
+  sent.emplace_back(prefix + "date", stamp);
+  if (!keys.token.empty()) sent.emplace_back(prefix + "security-token", keys.token);
+  std::vector<std::pair<std::string, std::string>> covered = sent;
+  covered.emplace_back("host", url.host);
+  std::ranges::sort(covered);
+  std::string names, canonical = std::string(parts.method) + "\n" + url.path + "\n" +
+                                 canonical_query(url.query) + "\n";
+  for (const auto& [name, value] : covered) {
+    names.append(names.empty() ? "" : ";").append(name);
+    canonical.append(name).append(":").append(value).append("\n");
   }
-  canonical.append("\n").append(names).append("\n").append(kEmptyBody);
-  const std::string scope = day + "/" + region + "/" + std::string(service) + "/aws4_request";
-  const std::string text =
-      "AWS4-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hex(sha256(canonical));
-  const Sha256 signature = hmac_sha256(derived(keys.secret, day, region, service), text);
-  std::vector<std::string> out = {
-      "x-amz-content-sha256: " + std::string(kEmptyBody), "x-amz-date: " + stamp,
-      "Authorization: AWS4-HMAC-SHA256 Credential=" + keys.key + "/" + scope +
-          ", SignedHeaders=" + names + ", Signature=" + hex(signature)};
-  if (!keys.token.empty()) out.push_back("x-amz-security-token: " + keys.token);
+  canonical.append("\n").append(names).append("\n").append(content);
+  const std::string scope =
+      day + "/" + region + "/" + std::string(dialect_.service) + "/" + std::string(dialect_.end);
+  const std::string algorithm = std::string(dialect_.name) + "-HMAC-SHA256";
+  const std::string text = algorithm + "\n" + stamp + "\n" + scope + "\n" + hex(sha256(canonical));
+  const Sha256 signature = hmac_sha256(derived(keys.secret, day, region), text);
+  std::vector<std::string> out;
+  for (const auto& [name, value] : sent) out.push_back(name + ": " + value);
+  out.push_back("Authorization: " + algorithm + " Credential=" + keys.key + "/" + scope +
+                ", SignedHeaders=" + names + ", Signature=" + hex(signature));
   return out;
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of AWS, version 4, of requests without a body: S3 and all that is compatible.
+// Signatures of AWS, version 4: S3 and all that is compatible; and of Google for HMAC keys, which
+// are the same with other names.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+// https://cloud.google.com/storage/docs/authentication/signatures
 //
-// Range and If-Match are not signed: they may change from try to try. Any thread.
+// Range and If-Match are not signed: they need not be. Any thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -16,29 +19,48 @@
 
 namespace headrace {
 
+// What a cloud takes as authorization, one of:
 struct SigningKeys {
-  std::string key, secret;
-  std::string token = {};  // of a session; empty for keys that stay
+  std::string key = {}, secret = {};  // that sign each request
+  std::string token = {};             // of a session of theirs, or without a key: a bearer token
+  std::string query = {};             // a signature that is part of each address (Azure's SAS)
   bool operator==(const SigningKeys&) const = default;
+};
+
+struct SigningDialect {
+  std::string_view name, header_prefix, service, end;
+};
+inline constexpr SigningDialect kAwsSigning{"AWS4", "x-amz-", "s3", "aws4_request"};
+inline constexpr SigningDialect kGoogleSigning{"GOOG4", "x-goog-", "storage", "goog4_request"};
+
+// What is signed of a request, but for its address.
+struct SignedParts {
+  std::string_view method = "GET";
+  std::string_view body = {};
+  // Further headers that are sent and signed, names in lower case.
+  std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 class Signer {
  public:
-  // Headers that authorize `GET url` at that time (seconds since 1970). REQUIRES: path and query
-  // are escaped as escaped() does it.
+  explicit Signer(const SigningDialect& dialect = kAwsSigning) : dialect_(dialect) {}
+
+  // Headers that authorize the request at that time (seconds since 1970), those of `parts` among
+  // them. REQUIRES: path and query are escaped as escaped() does it.
   std::vector<std::string> headers(const Url& url, const SigningKeys& keys,
                                    const std::string& region, int64_t time,
-                                   std::string_view service = "s3") EXCLUDES_LOCK(mutex_);
+                                   const SignedParts& parts = {}) EXCLUDES_LOCK(mutex_);
 
  private:
   // What a day's key was derived from: four hashes that are the same for all requests of the day.
   struct Derived {
-    std::string secret, day, region, service;
+    std::string secret, day, region;
     Sha256 key;
   };
-  Sha256 derived(const std::string& secret, const std::string& day, const std::string& region,
-                 std::string_view service) EXCLUDES_LOCK(mutex_);
+  Sha256 derived(const std::string& secret, const std::string& day, const std::string& region)
+      EXCLUDES_LOCK(mutex_);
 
+  const SigningDialect dialect_;
   Mutex mutex_;
   std::vector<Derived> kept_ GUARDED_BY(mutex_);
 };

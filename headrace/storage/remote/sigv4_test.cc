@@ -59,5 +59,15 @@ TEST(Signer, SignsAsBotocoreDoes) {
             "1206b76c0acb0f7553af33278ab30df52809c853fa1787a4e103dcbb3d9c5a32");
 }
 
+TEST(Signer, SignsAnUploadAsBotocoreDoes) {
+  Signer signer;
+  const auto headers =
+      signer.headers(*parse_url("https://bucket.s3.us-east-1.amazonaws.com/train/.headrace/a"),
+                     kKeys, "us-east-1", kTime, {.method = "PUT", .body = "hello", .headers = {}});
+  EXPECT_TRUE(
+      headers.back().ends_with("993467a802a2a7142ad073dbba72ac27362b720bac546e48834a9e8b56be3de3"))
+      << headers.back();
+}
+
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #include "headrace/storage/remote/transfer.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -32,6 +33,12 @@ const ErrorCode kUnsound{
 
 constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;
+
+// Without the bytes that are in place.
+WantedRange rest_of(const WantedRange& all, uint64_t got) {
+  const bool open = all.bytes == WantedRange::kToTheEnd;
+  return {.first = all.first + got, .bytes = open ? all.bytes : all.bytes - got};
+}
 
 bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
   return a.version == b.version && (!a.size || !b.size || *a.size == *b.size);
@@ -66,6 +73,10 @@ Transfer::Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle
   set(Curl::kWriteData, static_cast<void*>(this));
   set(Curl::kHeaderFunction, &Transfer::take_head);
   set(Curl::kHeaderData, static_cast<void*>(this));
+  set(Curl::kReadFunction, &Transfer::give_body);
+  set(Curl::kReadData, static_cast<void*>(this));
+  set(Curl::kSeekFunction, &Transfer::seek_body);
+  set(Curl::kSeekData, static_cast<void*>(this));
 }
 
 Transfer::~Transfer() {
@@ -73,13 +84,17 @@ Transfer::~Transfer() {
   curl_.easy_cleanup(handle_);
 }
 
-WantedRange Transfer::wanted() const {
-  const WantedRange& all = job_->fetch.range;
-  const bool open = all.bytes == WantedRange::kToTheEnd;
-  return {.first = all.first + begin_, .bytes = open ? all.bytes : all.bytes - begin_};
+HttpCall FetchJob::call() const {
+  if (fetch.upload) return {.method = "PUT", .body = *fetch.upload};
+  const std::string& etag = facts && got > 0 ? facts->etag : fetch.if_match;
+  return {.range = rest_of(fetch.range, got).value(),
+          .if_match = etag.starts_with('"') ? etag : ""};  // weak ones do not match
 }
 
-void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double time) {
+WantedRange Transfer::wanted() const { return rest_of(job_->fetch.range, begin_); }
+
+void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRequest request,
+                     double time) {
   job_ = std::move(job);
   request_ = std::move(request);
   response_ = HttpResponse();
@@ -91,6 +106,7 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double 
   full_ = sized_ = false;
   begun_ = last_byte_ = rated_ = time;
   came_ = came_before_ = 0;
+  sent_ = 0;
   begin_ = at_ = end_ = job_->got;
   text_.clear();
 
@@ -102,11 +118,17 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, HttpRequest request, double 
     if (!header.empty()) headers_ = curl_.slist_append(headers_, header.c_str());
   };
   for (const std::string& header : request_.headers) add(header);
-  const WantedRange range = wanted();
-  add(range.header());
-  const std::string& etag = job_->facts && begin_ > 0 ? job_->facts->etag : job_->fetch.if_match;
-  if (etag.starts_with('"')) add("If-Match: " + etag);  // weak ones do not match
+  if (!call.range.empty()) add("Range: " + call.range);
+  if (!call.if_match.empty() && request_.asks_version) add("If-Match: " + call.if_match);
   add("Accept: */*");
+  const bool uploads = job_->fetch.upload != nullptr;
+  if (uploads) {
+    add("Expect:");  // no round of waiting for a server's leave
+    set(Curl::kUpload, 1L);
+    set(Curl::kBodyBytes, static_cast<int64_t>(call.body.size()));
+  } else {
+    set(Curl::kGet, 1L);  // which ends an upload, too
+  }
   set(Curl::kUrl, request_.url.c_str());
   set(Curl::kUserPassword, request_.user.empty() ? nullptr : request_.user.c_str());
   set(Curl::kHttpHeader, headers_);
@@ -144,6 +166,24 @@ size_t Transfer::take_head(char* data, size_t size, size_t count, void* transfer
   return size * count;
 }
 
+size_t Transfer::give_body(char* data, size_t size, size_t count, void* transfer) {
+  auto& self = *static_cast<Transfer*>(transfer);
+  const std::string& body = *self.job_->fetch.upload;
+  const size_t bytes = std::min(size * count, body.size() - self.sent_);
+  if (bytes > 0) std::memcpy(data, body.data() + self.sent_, bytes);
+  self.sent_ += bytes;
+  self.came(bytes);
+  return bytes;
+}
+
+int Transfer::seek_body(void* transfer, int64_t offset, int origin) {
+  auto& self = *static_cast<Transfer*>(transfer);
+  const auto size = static_cast<int64_t>(self.job_->fetch.upload->size());
+  if (origin != SEEK_SET || offset < 0 || offset > size) return 1;  // CURL_SEEKFUNC_FAIL
+  self.sent_ = static_cast<size_t>(offset);
+  return 0;
+}
+
 size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer) {
   auto& self = *static_cast<Transfer*>(transfer);
   self.came(size * count);
@@ -157,7 +197,8 @@ size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer
 
 // False where there is no use in the rest of the body.
 bool Transfer::judge_head() {
-  const Judgement judged = judge(response_, wanted());
+  const Judgement judged =
+      job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
   judged_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
@@ -174,6 +215,7 @@ bool Transfer::judge_head() {
 bool Transfer::place(const Judgement& judged) {
   if (!job_->fetch.room) return true;
   ObjectFacts facts{.size = judged.total, .version = response_.version(), .etag = response_.etag};
+  if (!request_.version.empty()) facts.version = facts.etag = request_.version;
   if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // all of it once more
   if (job_->facts && !is_same_facts(*job_->facts, facts)) {
     judged_->verdict = Verdict::kChanged;

@@ -40,6 +40,9 @@ struct FetchJob {
   std::optional<ObjectFacts> facts;       // of the version that is read
   std::span<uint8_t> room;                // of all bytes, once `facts` are there
   std::vector<Transfer*> transfers = {};  // one, or two while it is hedged
+
+  // Of the next try: what is missing, of the version that is read.
+  HttpCall call() const;
 };
 
 class Transfer {
@@ -50,7 +53,7 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
 
   // Prepares the handle. REQUIRES: to be added to a multi handle next.
-  void begin(std::shared_ptr<FetchJob> job, HttpRequest request, double time);
+  void begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRequest request, double time);
 
   // What came of it, once libcurl is done with it.
   struct Outcome {
@@ -77,6 +80,8 @@ class Transfer {
  private:
   static size_t take_head(char* data, size_t size, size_t count, void* transfer);
   static size_t take_body(char* data, size_t size, size_t count, void* transfer);
+  static size_t give_body(char* data, size_t size, size_t count, void* transfer);
+  static int seek_body(void* transfer, int64_t offset, int origin);
   bool take(std::span<const char> data);
   bool judge_head();
   bool place(const Judgement& judged);
@@ -94,6 +99,7 @@ class Transfer {
   std::optional<Judgement> judged_;
   void came(size_t bytes);
   double begun_ = 0, last_byte_ = 0;
+  size_t sent_ = 0;  // bytes of an upload
   // Bytes of the head and the body; since when they are compared with the least rate, and how many
   // there were then.
   uint64_t came_ = 0, came_before_ = 0;

@@ -110,6 +110,7 @@ XmlReader::Event XmlReader::tag() {
     inside.remove_suffix(1);
   }
   name_ = inside.substr(0, inside.find_first_of(" \t\r\n"));
+  attributes_ = inside.substr(name_.size());
   if (const size_t colon = name_.find(':'); colon != std::string_view::npos) {
     name_.remove_prefix(colon + 1);
   }

@@ -20,6 +20,8 @@ class XmlReader {
   Event next();
   // Of a begin and an end, without its namespace's prefix.
   std::string_view name() const { return name_; }
+  // Of a begin, as they are written.
+  std::string_view attributes() const { return attributes_; }
   // Of text, with entities put in.
   const std::string& text() const { return text_; }
 
@@ -27,7 +29,7 @@ class XmlReader {
   Event tag();
   bool skip_past(std::string_view end);
 
-  std::string_view rest_, name_;
+  std::string_view rest_, name_, attributes_;
   std::string text_;
   bool empty_element_ = false;
 };

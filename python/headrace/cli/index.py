@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: where the rows of each JPEG image begin."""
+"""`headrace index SOURCE`: where the rows of each JPEG begin, or the records of remote containers."""
 
 from __future__ import annotations
 
@@ -33,15 +33,27 @@ def run(
         int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
     ] = None,
     part: PartOption = None,
+    local: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write a far dataset's index here, to be uploaded beside it."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Note where the rows of each JPEG begin: crops decode faster.
 
     Loaders then decode only what a crop shows. Images are not changed, and batches stay the same.
+    For shards in a bucket, without -o: note where each record is, in the folder .headrace next to
+    the shards, so that other machines open them at once.
     """
     opened = output.open_source(source)
     import headrace
+    from headrace import _core
 
+    if local is not None or (_core.scheme_of(source) and out is None and not part):
+        print_beside(headrace.index(opened, beside=local or True), source, json)
+        return output.GOOD
     records = records_of(part, len(opened)) if part else len(opened)
     with output.progress("indexing", records, quiet=json) as done:
         result = headrace.index(
@@ -54,6 +66,17 @@ def run(
     else:
         print_result(result, named=out is not None)
     return output.GOOD
+
+
+def print_beside(result: dict[str, Any], source: str, json: bool) -> None:
+    if json:
+        output.print_json({"source": source, **result})
+        return
+    console = output.console()
+    for file in result["files"]:
+        new = output.size_text(file["bytes"]) if file["is_new"] else "was there already"
+        output.headline(file["path"], f"{new} ({result['seconds']:.1f} s)")
+    console.print("[dim]Whoever opens this dataset uses it from now on.[/]")
 
 
 def print_result(result: dict[str, Any], named: bool) -> None:

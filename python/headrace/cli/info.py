@@ -154,13 +154,11 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
 
 def bytes_on_disk(path: str) -> int:
     """Bytes of a file, of all files below a folder, or of those that a pattern means."""
-    if "://" in path:
-        from headrace import _core
+    from headrace import _core
 
+    if _core.scheme_of(path):
         return sum(_core.bytes_below(file) for file in _core.shard_files(path))
     if not os.path.exists(path):
-        from headrace import _core
-
         return sum(os.path.getsize(file) for file in _core.shard_files(path))
     if os.path.isfile(path):
         return os.path.getsize(path)

@@ -97,7 +97,7 @@ def add_column(
         if root is not None:
             suffix = _core.suffix_of_files(strings, root) or ""
             strings = [os.path.join(root, path) + suffix for path in strings]
-        elif "://" not in os.fspath(strings[0]):  # of a storage that is asked later
+        elif not _core.scheme_of(os.fspath(strings[0])):  # of a storage that is asked later
             guessed = not said and name not in FILE_FIELDS and not isinstance(first, os.PathLike)
             if _core.suffix_of_files(strings, required=not guessed, is_columns=True) is None:
                 raise NOT_A_COLUMN.error(

@@ -157,7 +157,8 @@ def absolute(path: str | os.PathLike[str]) -> str:
     """Paths or patterns, one a line, so that they name the same in another current folder."""
 
     def whole(one: str) -> str:
-        return one if "://" in one or os.path.isabs(one) else os.path.join(os.getcwd(), one)
+        is_whole = _core.scheme_of(one) or os.path.isabs(one)
+        return one if is_whole else os.path.join(os.getcwd(), one)
 
     return "\n".join(map(whole, os.fspath(path).split("\n")))
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that lies below a folder of a bucket, which lists it at one go (Bucket::list_below), to be
+// asked folder by folder. A million names cost their letters and some 20 bytes each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/sources/name_list.h"
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+class FolderTree {
+ public:
+  // Lists all below `root`. REQUIRES: it lies in a bucket. `seen` is called now and then with the
+  // number of files; it may throw. Throws Exception: what listing gives, HR0224 for a file that is
+  // named twice.
+  FolderTree(const std::string& root, const std::function<void(int64_t)>& seen);
+
+  PathStatus status() const { return status_; }
+  // As Storage::list() of a folder by its path from the root. Nothing, where it is no folder.
+  void list(std::string_view folder, const Storage::EachEntry& each) const;
+
+ private:
+  int32_t folder_of(std::string_view path);  // made where it is new, and all that it lies in
+  void add(std::string_view path, PathKind kind);
+  void sort_by_folder();
+  void refuse_twins(const std::string& root) const;
+
+  PathStatus status_;
+  std::unordered_map<std::string, int32_t> folders_;
+  std::vector<int32_t> parents_;        // of folders; the root's is -1
+  NameList folder_names_, file_names_;  // without their folders
+  std::vector<int32_t> file_folders_;   // in which folder each file lies
+  // By folder: what lies in it is order_[begins_[folder] .. begins_[folder + 1]), and likewise the
+  // folders in it.
+  std::vector<int32_t> file_order_, folder_order_;
+  std::vector<int64_t> file_begins_, folder_begins_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/shards/index_beside_data.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "headrace/base/text.h"
+#include "headrace/formats/shards/extent_source.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/paths.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kFolder = ".headrace";
+constexpr uint64_t kMostBytes = uint64_t{2} << 30;
+
+std::string folder_of(const std::string& file) {
+  return parent_path(std::string(without_query(file)));
+}
+
+// The folder that all files lie in: that of the first, or one above it.
+std::string common_folder(const FileSet& files) {
+  std::string folder = folder_of(files.path(0));
+  for (size_t i = 1; i < files.size(); ++i) {
+    while (!folder.empty() && !files.path(i).starts_with(folder + "/")) {
+      folder = parent_path(folder);
+    }
+  }
+  return folder;
+}
+
+}  // namespace
+
+std::string path_beside(std::string_view kind, const FileSet& files) {
+  if (files.size() == 0 || !files.answers_later()) return {};
+  Fingerprint print;
+  print.add(kind);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const FileIdentity& file = files.identity(i);
+    if (file.inode == 0) return {};
+    print.add(lasting_path(files.path(i)));
+    for (const uint64_t part : {file.device, file.inode, file.size, uint64_t(file.modified_ns)}) {
+      print.add(part);
+    }
+  }
+  const std::string folder = common_folder(files);
+  if (scheme_of(folder).empty() || folder.ends_with("://")) return {};
+  char name[48];
+  std::snprintf(name, sizeof name, "container-%016llx.index",
+                static_cast<unsigned long long>(print.value()));
+  return joined(joined(folder, kFolder), name);
+}
+
+std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files) {
+  const std::string path = path_beside(kind, files);
+  // Where the folder's listing is known, this asks nobody.
+  if (path.empty() || !storage_of(path).look_at(path)) return {};
+  Buffer bytes;
+  if (!storage_of(path).read_file(path, bytes, {.max_bytes = kMostBytes})) return {};
+  return bytes;
+}
+
+std::vector<IndexBeside> indexes_beside(const Source& source) {
+  std::vector<IndexBeside> out;
+  for (const Source* origin : source.origins()) {
+    const auto* container = dynamic_cast<const ExtentSource*>(origin);
+    std::optional<IndexBeside> one = container ? container->index_beside() : std::nullopt;
+    const auto is_same = [&](const IndexBeside& other) { return other.path == one->path; };
+    if (one && std::ranges::none_of(out, is_same)) out.push_back(std::move(*one));
+  }
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What storages can do whose folders are prefixes of keys, beyond what every storage does. Const
+// members may be called from any thread.
+#pragma once
+
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+class Bucket {
+ public:
+  virtual ~Bucket() = default;
+
+  // As Storage::list(), for all files below a folder and the folders that were met, by their paths
+  // from it, with fewer questions than folder by folder: in no order, some folders not at all,
+  // others twice.
+  virtual Result<PathStatus> list_below(const std::string& path,
+                                        const Storage::EachEntry& each) const = 0;
+  // Puts a new file there, whole or not at all. False where there is one already, which stays.
+  // HR0229 where the storage can only be read.
+  virtual Result<bool> store(const std::string& path, std::string content) const = 0;
+};
+
+// Where the path lies, if that is one.
+inline const Bucket* bucket_of(std::string_view path) {
+  return dynamic_cast<const Bucket*>(&storage_of(path));
+}
+
+}  // namespace headrace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/remote/cloud.h"
+
+#include <utility>
+
+namespace headrace {
+namespace {
+
+const ErrorCode kBadEndpoint{
+    "HR0225", ErrorKind::kConfig, "invalid endpoint",
+    "The endpoint of a storage is an address with its scheme, http://127.0.0.1:9000 or "
+    "https://storage.example.org, given by an environment variable (AWS_ENDPOINT_URL, "
+    "STORAGE_EMULATOR_HOST, AZURE_STORAGE_ENDPOINT, HF_ENDPOINT) or "
+    "hr.remote.configure(endpoint=...). Azure's endpoint follows from the account "
+    "(AZURE_STORAGE_ACCOUNT_NAME), so one of both must be given."};
+
+}  // namespace
+
+bool Cloud::is_root(const std::string& path) const {
+  return lists() && path.find('/', path.find("://") + 3) == std::string::npos;
+}
+
+Result<Url> endpoint_from(std::string text, std::string_view scheme) {
+  if (!scheme.empty() && text.find("://") == std::string::npos) {
+    text = std::string(scheme) + "://" + text;
+  }
+  std::optional<Url> url = parse_url(text);
+  if (!url || (url->scheme != "http" && url->scheme != "https")) {
+    return Error{.code = &kBadEndpoint,
+                 .what = "\"" + text + "\" is not an address of a server",
+                 .hint = "write http://HOST:PORT or https://HOST"};
+  }
+  while (url->path.ends_with('/')) url->path.pop_back();
+  return std::move(*url);
+}
+
+}  // namespace headrace

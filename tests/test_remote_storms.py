@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: what a server does to a run in its middle passes, or ends the run with an error that
+says what happened: storms of refusals, names that do not resolve, listings without end. Nothing
+hangs, and no record is left out because of it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from servers.object_server import Fault, Keys, ObjectServer, Request
+from test_remote import STEPS, bucket, epoch_of, put_folder, quick, same, server, tar
+
+import headrace as hr
+
+__all__ = ["bucket", "quick", "server", "tar"]
+
+
+class Storm:
+    """All requests are answered so, from the moment that it is raised until it is over."""
+
+    def __init__(self, status: int) -> None:
+        self.fault = Fault(status=status, headers={"Retry-After": "0"} if status == 503 else {})
+        self.blows = False
+        self.met = 0
+
+    def __call__(self, request: Request) -> Fault | None:
+        self.met += self.blows
+        return self.fault if self.blows else None
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip", "substitute"])
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_storm_that_does_not_pass_ends_the_run(
+    bucket: ObjectServer, pictures: Path, status: int, on_error: str
+) -> None:
+    put_folder(bucket, pictures, "/photos/train")
+    storm = Storm(status)
+    bucket.fault = storm
+    loader = hr.Loader(
+        "s3://photos/train", STEPS, batch_size=2, on_error=on_error, error_budget=1000
+    )
+    with loader:
+        batches = iter(loader)
+        next(batches)
+        storm.blows = True
+        with pytest.raises(hr.StorageError, match=rf"HR0221.*{status}"):
+            for _ in range(3):  # epochs: some records were read ahead
+                for _ in batches:
+                    pass
+                batches = iter(loader)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_storm_that_passes_changes_no_batch(
+    bucket: ObjectServer, pictures: Path, status: int
+) -> None:
+    put_folder(bucket, pictures, "/photos/train")
+    storm = Storm(status)
+    bucket.fault = storm
+    hr.remote.configure(retries=1000, first_pause=0.01, longest_pause=0.05)
+    with hr.Loader(
+        "s3://photos/train", STEPS, batch_size=4, shuffle=True, seed=5, threads=2
+    ) as loader:
+        batches = iter(loader)
+        first = [np.array(next(batches)["image"])]
+        storm.blows = True
+        threading.Timer(0.5, lambda: setattr(storm, "blows", False)).start()
+        rest = [np.array(batch["image"]) for batch in batches]
+        again = [np.array(batch["image"]) for batch in loader]
+    assert same(first + rest, epoch_of(pictures))
+    assert storm.met and len(again) == len(first + rest)
+
+
+def test_files_that_are_gone_in_mid_run_are_counted_by_the_policy(
+    bucket: ObjectServer, pictures: Path
+) -> None:
+    put_folder(bucket, pictures, "/photos/train")
+    source = hr.open("s3://photos/train")
+    gone = sorted(path for path in bucket.objects if "/cat/" in path)[:3]
+    for path in gone:
+        del bucket.objects[path]
+    with hr.Loader(source, STEPS, batch_size=4, on_error="skip", error_budget=5) as loader:
+        assert sum(len(batch["image"]) for batch in loader) == 20
+    with (
+        hr.Loader(source, STEPS, batch_size=4) as loader,
+        pytest.raises(hr.Error, match=r"HR0201.*\n?.*cat"),
+    ):
+        list(loader)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Length": "10"},  # and more of them
+        {"Content-Range": "bytes 0-9/999999"},
+        {"Content-Range": "bytes 100-199/200"},
+    ],
+)
+def test_a_length_that_contradicts_the_range_is_an_error(
+    server: ObjectServer, tar: Path, headers: dict[str, str]
+) -> None:
+    server.objects["/train.tar"] = tar.read_bytes()
+    source = hr.open(f"{server.url}/train.tar")
+    server.fault = lambda request: Fault(headers=headers)
+    with pytest.raises(hr.Error, match="HR0223"):
+        source[20]
+
+
+def test_a_name_that_does_not_resolve_is_said(tar: Path) -> None:
+    hr.remote.configure(retries=2)
+    begun = time.monotonic()
+    with pytest.raises(hr.StorageError, match=r"HR0221.*(resolve|host).*after 3 tries"):
+        hr.open("http://no-such-host.invalid/train.tar")
+    assert time.monotonic() - begun < 60
+
+
+def test_a_server_that_is_gone_in_mid_run_ends_it(tar: Path) -> None:
+    hr.remote.configure(retries=3)
+    with ObjectServer() as running:
+        running.objects["/train.tar"] = tar.read_bytes()
+        source = hr.open(f"{running.url}/train.tar")
+    with pytest.raises(hr.StorageError, match=r"HR0221.*after 4 tries"):
+        source[20]
+
+
+# Listings.
+
+
+@pytest.fixture
+def deep(bucket: ObjectServer, pictures: Path) -> Iterator[ObjectServer]:
+    """200 class folders, and some of them deep."""
+    content = next(pictures.rglob("*.png")).read_bytes()
+    for number in range(200):
+        bucket.objects[f"/photos/deep/{number:03}/a.png"] = content
+    for number in range(40):
+        bucket.objects[f"/photos/deep/{number:03}/x-y/{number}.png"] = content
+        bucket.objects[f"/photos/deep/{number:03}/x/{number}/b.png"] = content
+    yield bucket
+
+
+def lists(server: ObjectServer) -> list[Request]:
+    return [request for request in server.requests if "list-type" in request.query]
+
+
+def test_many_folders_are_listed_at_once(deep: ObjectServer, tmp_path: Path) -> None:
+    under_way, most = 0, 0
+    lock = threading.Lock()
+
+    def late(request: Request) -> Fault | None:
+        nonlocal under_way, most
+        if "list-type" in request.query:
+            with lock:
+                under_way += 1
+                most = max(most, under_way)
+            time.sleep(0.02)
+            with lock:
+                under_way -= 1
+        return None
+
+    deep.fault = late
+    source = hr.open("s3://photos/deep")
+    assert len(source) == 280 and len(source.classes) == 200
+    requests = lists(deep)
+    assert len(requests) <= 203, "folders below others are listed with them"
+    assert most >= 8
+    pages = [(request.query["prefix"], request.query.get("delimiter")) for request in requests]
+    assert len(set(pages)) == len(pages), "no page is fetched twice"
+    for path, content in deep.objects.items():
+        file = tmp_path / path.removeprefix("/photos/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    near = hr.open(str(tmp_path / "deep"))
+    order = [near.key(i).removeprefix(str(tmp_path / "deep")) for i in range(len(near))]
+    assert [source.key(i).removeprefix("s3://photos/deep") for i in range(len(source))] == order
+
+
+def test_pages_of_a_folder_are_fetched_once(bucket: ObjectServer, pictures: Path) -> None:
+    bucket.page = 5
+    for file in pictures.rglob("*.png"):
+        bucket.objects[f"/photos/flat/{file.name}"] = file.read_bytes()
+    assert len(hr.open("s3://photos/flat")) == 23
+    pages = [request.query.get("continuation-token") for request in lists(bucket)]
+    assert len(pages) == 5 and len(set(pages)) == 5, pages
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_hostile_names_are_records_under_their_names(
+    bucket: ObjectServer, pictures: Path, flat: bool
+) -> None:
+    content = next(pictures.rglob("*.png")).read_bytes()
+    names = [
+        *(
+            "a b+c=d&e",
+            "%41",
+            "100%",
+            "<x>'\"\\",
+            "~!$(),;@:",
+            "é\u202e\ufeff",
+            "a?b#c",
+            "...",
+            "-",
+        ),
+        *("\t", "\x7f", "{0..9}", "*", "[a]", "a\nb", "very" * 50),
+    ]
+    folders = [f"{number}{name}" for number, name in enumerate(names)] if not flat else ["all"]
+    for folder in folders:
+        for name in names:
+            bucket.objects[f"/photos/odd/{folder}/{name}.png"] = content
+    source = hr.open("s3://photos/odd")
+    assert len(source) == len(folders) * len(names)
+    read = [source[i]["image"] for i in range(len(source))]
+    assert all(image is not None for image in read)
+    asked = {request.path for request in bucket.requests if request.path.endswith(".png")}
+    assert asked == set(bucket.objects)
+
+
+# An index beside the data.
+
+
+@pytest.fixture
+def shards(bucket: ObjectServer, tar: Path) -> ObjectServer:
+    for number in range(5):
+        bucket.objects[f"/photos/train/part-{number}.tar"] = tar.read_bytes()
+    return bucket
+
+
+def opened_elsewhere(
+    server: ObjectServer, path: str, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> tuple[int, list[Request]]:
+    """Records, and what is asked for, of a machine that has nothing in its cache."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(cache))
+    before = hr.remote.configure(retries=5)  # forgets what is known of objects
+    hr.remote.configure(**before)
+    begun = len(server.requests)
+    return len(hr.open(path)), server.requests[begun:]
+
+
+def test_an_index_beside_the_data_serves_other_machines(
+    shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "a")
+    assert records == 115
+    without = len(asked)
+    stored = hr.index("s3://photos/train", beside=True)["files"]
+    assert [file["is_new"] for file in stored] == [True]
+    (path,) = {path for path in shards.objects if "/.headrace/" in path}
+    assert stored[0]["path"] == "s3:/" + path and stored[0]["bytes"] == len(shards.objects[path])
+    records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "b")
+    assert records == 115
+    assert len(asked) < without
+    assert all(path in request.path or "list-type" in request.query for request in asked[1:])
+    assert not hr.index("s3://photos/train", beside=True)["files"][0]["is_new"]
+    # Another version of a shard has another index.
+    shards.objects["/photos/train/part-3.tar"] = tar_of(2)
+    records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "c")
+    assert records == 4 * 23 + 2
+    assert hr.index("s3://photos/train", beside=True)["files"][0]["is_new"]
+
+
+def tar_of(count: int) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for number in range(count):
+            info = tarfile.TarInfo(f"{number}.cls")
+            info.size = 1
+            tar.addfile(info, io.BytesIO(b"1"))
+    return out.getvalue()
+
+
+def test_a_damaged_index_beside_the_data_is_not_used(
+    shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hr.index("s3://photos/train", beside=True)
+    (path,) = {path for path in shards.objects if "/.headrace/" in path}
+    whole = shards.objects[path]
+    for number, damaged in enumerate(
+        (b"", whole[: len(whole) // 2], whole[:-1] + b"\1", b"x" * 99)
+    ):
+        shards.objects[path] = damaged
+        records, _ = opened_elsewhere(
+            shards, "s3://photos/train", monkeypatch, tmp_path / str(number)
+        )
+        assert records == 115
+
+
+def test_an_upload_that_is_interrupted_leaves_nothing(
+    shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hr.remote.configure(retries=2)
+    shards.fault = lambda request: (
+        Fault(status=500, loses=True) if request.method == "PUT" else None
+    )
+    with pytest.raises(hr.StorageError, match=r"HR0221.*500"):
+        hr.index("s3://photos/train", beside=True)
+    assert not [path for path in shards.objects if ".headrace" in path]
+    # The answer is lost, the object is not: the second try finds it there.
+    shards.fault = lambda request: (
+        Fault(closes=0) if request.method == "PUT" and len(puts(shards)) == 4 else None
+    )
+    assert hr.index("s3://photos/train", beside=True)["files"]
+    records, _ = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "other")
+    assert records == 115
+
+
+def puts(server: ObjectServer) -> list[Request]:
+    return [request for request in server.requests if request.method == "PUT"]
+
+
+def test_an_index_of_a_storage_that_can_only_be_read_is_written_to_a_folder(
+    server: ObjectServer, tar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number in range(3):
+        server.objects[f"/data/part-{number}.tar"] = tar.read_bytes()
+    pattern = f"{server.url}/data/part-{{0..2}}.tar"
+    with pytest.raises(hr.Error, match="HR0221"):
+        hr.index(pattern, beside=True)
+    (written,) = hr.index(pattern, beside=tmp_path / "index")["files"]
+    (file,) = (tmp_path / "index").iterdir()
+    server.objects[written["path"].removeprefix(server.url)] = file.read_bytes()
+    records, asked = opened_elsewhere(server, pattern, monkeypatch, tmp_path / "other")
+    assert records == 69
+    assert any(file.name in request.path for request in asked)
+
+
+def test_what_has_no_index_beside_it_is_refused(pictures: Path, bucket: ObjectServer) -> None:
+    put_folder(bucket, pictures, "/photos/train")
+    for source in (str(pictures), "s3://photos/train"):
+        with pytest.raises(hr.ConfigError, match="HR0230"):
+            hr.index(source, beside=True)
+    assert Keys.key and not puts(bucket)
