@@ -42,6 +42,8 @@ class AzureServer(ObjectServer):
     """Paths are "/ACCOUNT/CONTAINER/BLOB", as those of the storage emulator. Takes the account's
     key, a SAS (`sas`: its query), or a bearer token."""
 
+    stored = 201
+
     def __init__(self, *, key: str = "", sas: str = "", token: str = "") -> None:
         super().__init__(bucket="account/photos")
         self.key, self.sas, self.token = key, sas, token
@@ -90,7 +92,7 @@ class AzureServer(ObjectServer):
     def answer_else(self, handler: BaseHTTPRequestHandler, request: Request, fault: Fault) -> bool:
         if request.query.get("comp") != "list" or request.query.get("restype") != "container":
             return False
-        most = min(int(request.query["maxresults"]), self.page)
+        most = min(int(request.query.get("maxresults", "5000")), self.page)
         query = request.query
         entries = self.entries(
             query.get("prefix", ""), query.get("delimiter", ""), query.get("marker", "")
@@ -112,7 +114,7 @@ class AzureServer(ObjectServer):
                 )
         marker = escape(entries[most - 1][0]) if len(entries) > most else ""
         out.append(f"</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>")
-        self.send(handler, fault, 200, {}, "".join(out).encode())
+        self.send(handler, fault, 200, {"Content-Type": "application/xml"}, "".join(out).encode())
         return True
 
 
@@ -171,9 +173,11 @@ class HubServer(ObjectServer):
         most = min(int(request.query.get("limit", "1000")), self.page)
         headers = {}
         if len(entries) > most:
-            cursor = urllib.parse.quote(entries[most - 1][0])
-            headers["Link"] = f'<{self.url}{request.path}?cursor={cursor}>; rel="next"'
+            query = urllib.parse.urlencode({**request.query, "cursor": entries[most - 1][0]})
+            path = urllib.parse.quote(request.path)
+            headers["Link"] = f'<{self.url}{path}?{query}>; rel="next"'
         body = json.dumps([_tree_entry(*entry) for entry in entries[:most]])
+        headers["Content-Type"] = "application/json"
         self.send(handler, fault, 200, headers, body.encode())
         return True
 

@@ -121,6 +121,8 @@ def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
 class ObjectServer:
     """`objects` are named "/bucket/key", or "/path" of a web server."""
 
+    stored = 200  # the status of an upload
+
     def __init__(
         self, *, keys: Keys | None = None, bucket: str = "", tls: ssl.SSLContext | None = None
     ) -> None:
@@ -256,11 +258,11 @@ class ObjectServer:
                 self.objects[request.path] = request.body
         if not is_new:
             return self.refuse(handler, fault, *exists)
-        return self.send(handler, fault, 200, {"ETag": etag_of(request.body)}, b"")
+        return self.send(handler, fault, self.stored, {"ETag": etag_of(request.body)}, b"")
 
     def refuse(self, handler: BaseHTTPRequestHandler, fault: Fault, status: int, code: str) -> None:
         body = f"<Error><Code>{code}</Code><Message>as the test wants it</Message></Error>"
-        self.send(handler, fault, status, {}, body.encode())
+        self.send(handler, fault, status, {"Content-Type": "application/xml"}, body.encode())
 
     def send(
         self,

@@ -121,8 +121,8 @@ class Hub final : public Cloud {
     std::string path =
         "/api/" + repo.kind + "/" + escaped(repo.name, "/") + "/tree/" + escaped(repo.revision);
     if (!repo.file.empty()) path += "/" + escaped(repo.file, "/");
-    std::string text = std::string("recursive=") + (query.flat ? "true" : "false") +
-                       "&limit=" + std::to_string(kMostListed);
+    // The Hub sets how many entries a page has.
+    std::string text = std::string("expand=false&recursive=") + (query.flat ? "true" : "false");
     if (!query.next.empty()) text += "&cursor=" + escaped(query.next);
     return request(path, std::move(text));
   }
