@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kHops = 2;  // short ones in a row, before more is read than was asked for
+constexpr int kHops = 1;  // short ones in a row, before more is read than was asked for
+constexpr size_t kMostAhead = 3;  // large reads
 
 // A large read on its way or here.
 struct Piece {
@@ -81,9 +83,19 @@ class ScannedFile final : public OpenFile {
   LaterRead& piece_of(uint64_t number) const {
     if (!here_ || here_->number != number) {
       const bool goes_on = here_ && here_->number + 1 == number;
-      here_ = next_ && next_->number == number ? std::move(next_) : ask(number);
-      next_.reset();
-      if (goes_on && (number + 1) * kScanBytes < size()) next_ = ask(number + 1);
+      if (!goes_on) next_.clear();
+      if (next_.empty()) {
+        here_ = ask(number);
+      } else {
+        here_ = std::move(next_.front());
+        next_.pop_front();
+      }
+      // One at first: who looks at the begin alone wants no more.
+      const size_t ahead = goes_on ? kMostAhead : 1;
+      for (uint64_t after = number + 1 + next_.size();
+           next_.size() < ahead && after * kScanBytes < size(); ++after) {
+        next_.push_back(ask(after));
+      }
     }
     return here_->wait();
   }
@@ -112,7 +124,8 @@ class ScannedFile final : public OpenFile {
   // Of the thread that reads.
   mutable uint64_t reached_ = 0, looked_at_ = 0;
   mutable int hops_ = 0;
-  mutable std::shared_ptr<Piece> here_, next_;
+  mutable std::shared_ptr<Piece> here_;
+  mutable std::deque<std::shared_ptr<Piece>> next_;  // what follows it
 };
 
 }  // namespace

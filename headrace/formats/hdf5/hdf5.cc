@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/hdf5/hdf5_input.h"
 #include "headrace/formats/python/python_formats.h"
@@ -277,10 +278,13 @@ class Hdf5Source final : public Source {
   uint64_t fingerprint_ = 0;
 };
 
+// Where each probe is a round trip, a file of another name is looked at where files begin.
 bool is_hdf5_file(const std::string& path) {
+  constexpr uint64_t kNearProbe = 2048;
   Result<File> file = File::open(path);
   uint64_t offset = 0;
-  return file && find_hdf5_signature(*file, kLastProbe, offset);
+  const bool near = file && file->answers_later() && !has_one_suffix(path, kSuffixes);
+  return file && find_hdf5_signature(*file, near ? kNearProbe : kLastProbe, offset);
 }
 
 bool is_hdf5(const std::string& path) {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
+#include "headrace/storage/read_at_once.h"
 
 namespace headrace {
 namespace {
@@ -34,6 +36,8 @@ const ErrorCode kTooLarge{
     "HR0453", ErrorKind::kResource, "record too large",
     "A record of the pack is larger than memory_limit leaves for one record, or than the "
     "machine's memory. Raise memory_limit, or leave the record out."};
+
+constexpr uint64_t kNearEnd = uint64_t{256} << 10;
 
 constexpr std::string_view kRecoverHint =
     "copy it again, or open what is there with recover=True (--recover)";
@@ -93,6 +97,9 @@ Result<PackTail> PackFile::read_tail() const {
 }
 
 Result<void> PackFile::load_index() {
+  // Of most packs that is all of the index.
+  const uint64_t near_end = std::min(file_.size(), kNearEnd);
+  const ReadAtOnce last(file_, file_.size() - near_end, near_end);
   const Result<PackTail> tail = read_tail();
   if (!tail) return Error(tail.error());
   if (tail->records != header_.records) {
@@ -102,6 +109,10 @@ Result<void> PackFile::load_index() {
   records_ = tail->records;
   content_ = tail->content;
   Result<void> loaded = load_directory(*tail);
+  std::optional<ReadAtOnce> all;
+  if (loaded && file_.size() - pages_end_ > near_end) {
+    all.emplace(file_, pages_end_, file_.size() - pages_end_);
+  }
   if (loaded) loaded = load_page_list(*tail);
   if (loaded) loaded = load_table();
   return loaded;

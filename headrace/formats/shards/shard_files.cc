@@ -11,6 +11,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/splits.h"
+#include "headrace/sources/in_order.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
@@ -131,6 +132,17 @@ std::vector<std::string> files_in(const std::string& folder,
   return out;
 }
 
+// Web servers have no listings. What is seen is kept for the next question.
+void look_at_all(const std::vector<std::string>& names) {
+  constexpr int64_t kAtOnce = 32;
+  const auto count = std::ssize(names);
+  const auto look = [&](int64_t i) { return int{is_there(names[static_cast<size_t>(i)])}; };
+  InOrder<int>(0, count, SIZE_MAX)
+      .run(
+          static_cast<int>(std::min<int64_t>(count, kAtOnce)), [&] { return look; },
+          [](int) { return size_t{1} << 20; }, [](int) {}, [](int64_t) {});
+}
+
 bool has_wildcard(std::string_view path) {
   return !is_web_path(path) && path.find_first_of("*?[") != std::string_view::npos;
 }
@@ -169,7 +181,9 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
       found = {path};
     }
   } else if (path.find('{') != std::string::npos) {
-    for (const std::string& name : names_of_braces(path)) {
+    const std::vector<std::string> names = names_of_braces(path);
+    if (is_web_path(path)) look_at_all(names);
+    for (const std::string& name : names) {
       if (!is_there(name) && has_wildcard(name)) {
         const std::vector<std::string> more = files_of_wildcards(name);
         found.insert(found.end(), more.begin(), more.end());
@@ -192,6 +206,11 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
 
 bool is_shard_pattern(std::string_view path) {
   const char* const signs = is_web_path(path) ? "{\n" : "*?[{\n";
+  // A listing of its folder says of all files whether they are there; else each is asked for.
+  if (!is_web_path(path) && path.find_first_of(signs) != std::string_view::npos &&
+      answers_later(path)) {
+    (void)end_of_folder(std::string(path));
+  }
   return path.find_first_of(signs) != std::string_view::npos && !is_there(std::string(path));
 }
 

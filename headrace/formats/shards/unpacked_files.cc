@@ -13,6 +13,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kFirstBytes = 512;
+constexpr int64_t kLooksAtOnce = 32;  // threads that wait for a storage
 
 struct Work {
   size_t file;
@@ -132,9 +133,22 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
   files.names = std::move(paths);
   files.paths = files.names;
   std::vector<Work> work;
-  for (size_t i = 0; i < files.names.size(); ++i) {
-    const Packing packing = packing_of_file(files.names[i], is_plain);
-    if (packing != Packing::kNone) work.push_back({i, packing});
+  size_t next = 0;
+  const auto take = [&](Packing packing) {
+    if (packing != Packing::kNone) work.push_back({next, packing});
+    ++next;
+  };
+  const auto look = [&](int64_t i) {
+    return packing_of_file(files.names[static_cast<size_t>(i)], is_plain);
+  };
+  const auto count = static_cast<int64_t>(files.names.size());
+  if (count > 1 && answers_later(files.names.front())) {
+    InOrder<Packing>(0, count, SIZE_MAX)
+        .run(
+            static_cast<int>(std::min(count, kLooksAtOnce)), [&] { return look; },
+            [](Packing) { return size_t{1} << 20; }, take, [](int64_t) {});
+  } else {
+    for (int64_t i = 0; i < count; ++i) take(look(i));
   }
   if (work.empty()) return files;
   unpack(work, files, cache, progress);
