@@ -117,7 +117,7 @@ def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
 
 # In a process of its own: a disk cache serves the process from then on.
 DISK_CACHE = """
-import io, json, os, sys, tarfile
+import gc, io, json, os, sys, tarfile
 os.environ["HEADRACE_CACHE"] = sys.argv[1]
 import numpy as np
 from headrace import _core
@@ -175,6 +175,12 @@ told = answer("info")
 assert told["blocks"] == 1 and told["folders"][0]["folder"] == f"{far.root}/train"
 assert answer("clear")["deleted_bytes"] == told["bytes"]
 assert answer("info")["blocks"] == 0
+loader.close()
+del loader
+gc.collect()
+asked = far.requests
+assert len(list(small(source))) == 12
+assert far.requests > asked, "the last loader that asked for it has gone"
 assert len(list(small(hr.open(source.path), shuffle="blocks"))) == 12
 """
 

@@ -173,10 +173,7 @@ def test_the_example_of_a_keyword_makes_a_batch(
     name = section.partition("=")[0]
     (example,) = re.findall(r"^Example: `(.*)`$", section, re.MULTILINE)
     code = MAKES_A_BATCH.format(example=example, name=name, train=str(train))
-    if name == "disk_cache":  # it serves a process until that ends
-        subprocess.run([sys.executable, "-c", code], check=True)
-    else:
-        exec(code, {})
+    exec(code, {})
 
 
 @pytest.fixture(scope="module")

@@ -6,20 +6,13 @@
 #include "headrace/sources/files_read.h"
 
 namespace headrace {
-namespace {
-
-BlockCache* block_cache_for(uint64_t limit) {
-  if (limit > 0) BlockCache::use(limit);
-  return BlockCache::in_use();
-}
-
-}  // namespace
 
 ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
                    const LoaderOptions& options)
     : cache_limit_(options.cache),
       wanted_(wanted),
-      disk_cache_(block_cache_for(options.disk_cache)),
+      disk_cache_use_(options.disk_cache > 0 ? BlockCache::use(options.disk_cache) : nullptr),
+      disk_cache_(BlockCache::in_use()),
       cache_(with_record_cache(source, wanted, options.cache)),
       row_index_(with_row_index(cache_.source, options.row_index, options.row_index_file)) {}
 

@@ -33,7 +33,8 @@ class ReadPath {
  private:
   const size_t cache_limit_;
   const std::vector<bool> wanted_;
-  BlockCache* const disk_cache_;  // the process's, which is never destroyed; null: none
+  const BlockCache::UsePtr disk_cache_use_;  // null: this loader asks for none
+  BlockCache* const disk_cache_;             // the process's, which is never destroyed; null: none
   WithRecordCache cache_;
   WithRowIndex row_index_;
   mutable Mutex mutex_;

@@ -99,10 +99,6 @@ BlockCache::Counts BlockCache::counts() const {
   return out;
 }
 
-void BlockCache::raise_limit(uint64_t limit) {
-  limit_ = std::max(limit_.load(), checked_limit({.limit = limit, .block_bytes = block_bytes_}));
-}
-
 std::string BlockCache::folder() const { return folder_ ? folder_->path() : std::string(); }
 
 std::string BlockCache::caution() {

@@ -40,9 +40,10 @@ class BlockCache {
   // What storages that answer later read through in this process; null: nothing. The user's, where
   // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
   static BlockCache* in_use();
-  // From now on the user's cache folder, as the environment names it, with this limit or a larger
-  // one that was asked for before. Throws Exception HR0298 where it is too small.
-  static void use(uint64_t limit);
+  // For as long as it is held the user's cache folder, as the environment names it, with this limit
+  // or a larger one that is asked for, too. Throws Exception HR0298 where it is too small.
+  using UsePtr = std::shared_ptr<BlockCache>;  // shared: by who reads through it; not its owner
+  static UsePtr use(uint64_t limit);
   // For tests: this one from now on. Returns what was in use.
   static BlockCache* exchange(BlockCache* cache);
 
@@ -68,7 +69,7 @@ class BlockCache {
     uint64_t limit = 0;
   };
   Counts counts() const EXCLUDES_LOCK(mutex_);
-  void raise_limit(uint64_t limit);
+  void set_limit(uint64_t limit) { limit_ = limit; }
   std::string folder() const;  // empty: there is none
   // What keeps it from its work, once; empty where there is nothing new.
   std::string caution() EXCLUDES_LOCK(mutex_);

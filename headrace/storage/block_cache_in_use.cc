@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache of blocks that this process reads through.
+#include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <list>
 #include <map>
 #include <string>
 
@@ -11,32 +14,62 @@ namespace {
 
 std::atomic<BlockCache*> in_use_now{nullptr};
 
+struct OneUse {
+  BlockCache* cache;
+  uint64_t limit;
+};
+
+struct Uses {
+  Mutex mutex;
+  std::map<std::string, BlockCache*> made
+      GUARDED_BY(mutex);                     // reads may be under way until the end
+  std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is the last
+
+  // The largest limit that is still asked for holds.
+  void apply() REQUIRES_LOCK(mutex) {
+    in_use_now = uses.empty() ? nullptr : uses.back().cache;
+    for (const auto& [path, cache] : made) {
+      uint64_t most = 0;
+      for (const OneUse& use : uses) {
+        if (use.cache == cache) most = std::max(most, use.limit);
+      }
+      if (most > 0) cache->set_limit(most);
+    }
+  }
+};
+
+Uses& uses_of_process() {
+  static Uses* const one = new Uses;  // outlives whatever reads at exit
+  return *one;
+}
+
 }  // namespace
 
 BlockCache* BlockCache::in_use() {
-  static const bool looked = [] {
-    if (const uint64_t limit = limit_of_environment(); limit > 0) use(limit);
-    return true;
+  static const UsePtr* const of_environment = [] {
+    const uint64_t limit = limit_of_environment();
+    return new UsePtr(limit > 0 ? use(limit) : nullptr);
   }();
-  (void)looked;
+  (void)of_environment;
   return in_use_now;
 }
 
 BlockCache* BlockCache::exchange(BlockCache* cache) { return in_use_now.exchange(cache); }
 
-void BlockCache::use(uint64_t limit) {
-  static Mutex* const mutex = new Mutex;
-  static auto* const caches = new std::map<std::string, BlockCache*>;
+BlockCache::UsePtr BlockCache::use(uint64_t limit) {
   const CacheDirectory cache = CacheDirectory::of_user();
-  MutexLock lock(*mutex);
-  BlockCache*& here = (*caches)[cache.path()];
-  if (here) {
-    here->raise_limit(limit);
-  } else {
-    here =
-        new BlockCache(cache, {.limit = limit});  // reads may be under way until the process ends
-  }
-  in_use_now = here;
+  Uses& all = uses_of_process();
+  MutexLock lock(all.mutex);
+  BlockCache*& here = all.made[cache.path()];
+  if (!here) here = new BlockCache(cache, {.limit = limit});
+  (void)checked_limit({.limit = limit, .block_bytes = here->block_bytes_});
+  all.uses.push_back({here, limit});
+  all.apply();
+  return {here, [&all, mine = std::prev(all.uses.end())](BlockCache*) {
+            MutexLock held(all.mutex);
+            all.uses.erase(mine);
+            all.apply();
+          }};
 }
 
 }  // namespace headrace

@@ -55,6 +55,20 @@ class Cached {
   BlockCache* const before_;
 };
 
+TEST(BlockCache, IsInUseForAsLongAsSomeoneAsksForIt) {
+  ASSERT_EQ(BlockCache::in_use(), nullptr);
+  constexpr uint64_t kSmall = uint64_t{64} << 20, kLarge = uint64_t{128} << 20;
+  BlockCache::UsePtr first = BlockCache::use(kSmall), second = BlockCache::use(kLarge);
+  ASSERT_EQ(first.get(), second.get());
+  EXPECT_EQ(BlockCache::in_use(), first.get());
+  EXPECT_EQ(first->counts().limit, kLarge);
+  second.reset();
+  EXPECT_EQ(BlockCache::in_use(), first.get());
+  EXPECT_EQ(first->counts().limit, kSmall);
+  first.reset();
+  EXPECT_EQ(BlockCache::in_use(), nullptr);
+}
+
 // Reads a piece of a file, and compares it.
 testing::AssertionResult reads_right(const std::string& path, const std::vector<uint8_t>& bytes,
                                      uint64_t offset, uint64_t count) {
