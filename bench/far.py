@@ -61,16 +61,17 @@ def beside_the_disk(
         for place, path in (("disk", near), ("far", far))
     }
     rounds: dict[str, list[dict[str, Any]]] = {place: [] for place in loaders}
-    servers = []
+    servers, requests = [], []
     for number in range(given.rounds + 1):  # the first one is start-up
         for place, loader in loaders.items():
-            before = cpu_seconds(store.process.pid)
+            before, asked = cpu_seconds(store.process.pid), store.counts()["requests"]
             one = epoch(loader)
             if number:
                 rounds[place].append(one)
                 if place == "far":
                     used = cpu_seconds(store.process.pid) - before
                     servers.append(used / one["records"] * 1000)
+                    requests.append(store.counts()["requests"] - asked)
     memory = pss_mib(os.getpid())
     for loader in loaders.values():
         loader.close()
@@ -83,12 +84,14 @@ def beside_the_disk(
         "disk_cpu": median(rounds["disk"], "cpu"),
         "far_cpu": median(rounds["far"], "cpu"),
         "server_cpu": statistics.median(servers),
+        "requests": statistics.median(requests),
         "pss_mib": memory,
     }
     print(
         f"{name:22} disk {out['disk']:6.0f}/s, far {out['far']:6.0f}/s: {out['ratio']:5.1%}"
         f" ({min(ratios):.1%} to {max(ratios):.1%}); CPU s per 1,000: {out['disk_cpu']:.3f},"
-        f" {out['far_cpu']:.3f}, server {out['server_cpu']:.3f}; PSS {memory:.0f} MiB",
+        f" {out['far_cpu']:.3f}, server {out['server_cpu']:.3f}; {out['requests']:.0f} requests per"
+        f" epoch; PSS {memory:.0f} MiB",
         flush=True,
     )
     return out

@@ -4,9 +4,12 @@
 //   range_probe serve BYTES                     prints the port; answers any path until stdin ends
 //   range_probe read PATH BYTES COUNT EACH N    COUNT ranges of EACH bytes, N at once: prints
 //                                               CPU and wall seconds, and how many came
+//   range_probe raw URL BYTES COUNT EACH N      the same by libcurl alone, into one buffer a
+//                                               connection: what no client of it can be below
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -16,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +27,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/remote/curl_functions.h"
 #include "headrace/storage/remote/remote_options.h"
 #include "headrace/storage/storage.h"
 
@@ -105,7 +110,7 @@ int serve(size_t bytes) {
   std::_Exit(0);
 }
 
-int read(const std::string& path, uint64_t bytes, int count, uint64_t each, int at_once) {
+int read_by_engine(const std::string& path, uint64_t bytes, int count, uint64_t each, int at_once) {
   RemoteOptions options;
   options.connections = at_once;
   set_remote_options(options);
@@ -117,14 +122,21 @@ int read(const std::string& path, uint64_t bytes, int count, uint64_t each, int 
   const double cpu = cpu_seconds(), wall = now();
   uint64_t place = 0;
   std::vector<LaterRead> reads;
+  std::vector<Buffer> spares;  // as ReadAhead keeps them: a page that is touched first costs as
+                               // much as what is written to it
   for (int i = 0; i < count; ++i) {
     LaterRead read;
     read.piece = {.path = path, .offset = place, .bytes = each, .known = *identity};
     place = (place + 7919 * 4096) % (bytes - each);
+    if (MutexLock lock(mutex); !spares.empty()) {
+      read.bytes = std::move(spares.back());
+      spares.pop_back();
+    }
     read.done = [&, place = read.piece.offset](LaterRead done) {
       const bool good = done.result && done.bytes.size() == each &&
                         done.bytes.data()[0] == static_cast<uint8_t>(place * 131 + place / 251);
       MutexLock lock(mutex);
+      spares.push_back(std::move(done.bytes));
       right += good;
       if (--left == 0) changed.notify_all();
     };
@@ -146,12 +158,129 @@ int read(const std::string& path, uint64_t bytes, int count, uint64_t each, int 
   return right == count ? 0 : 1;
 }
 
+// One thread that owns all transfers, as the engine's client has it, and nothing else of it: no
+// signature, no look at heads, no tries.
+struct Raw {
+  struct Transfer {
+    Curl::Handle* handle = nullptr;
+    std::vector<char> bytes;
+    size_t got = 0;
+    curl_slist* headers = nullptr;
+  };
+  const Curl& curl;
+  Curl::Multi* multi = nullptr;
+  int epoll = -1;
+  std::optional<double> due = {};
+
+  static size_t take(char* data, size_t, size_t count, void* to) {
+    auto& transfer = *static_cast<Transfer*>(to);
+    std::memcpy(transfer.bytes.data() + transfer.got, data, count);
+    transfer.got += count;
+    return count;
+  }
+  static int on_socket(Curl::Handle*, int socket, int what, void* to, void* known) {
+    auto& self = *static_cast<Raw*>(to);
+    if (what == Curl::kPollRemove) return epoll_ctl(self.epoll, EPOLL_CTL_DEL, socket, nullptr), 0;
+    epoll_event wanted{.events = 0, .data = {.fd = socket}};
+    if (what & Curl::kPollIn) wanted.events |= EPOLLIN;
+    if (what & Curl::kPollOut) wanted.events |= EPOLLOUT;
+    (void)epoll_ctl(self.epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &wanted);
+    if (!known) (void)self.curl.multi_assign(self.multi, socket, to);
+    return 0;
+  }
+  static int on_timer(Curl::Multi*, long milliseconds, void* to) {
+    auto& self = *static_cast<Raw*>(to);
+    self.due.reset();
+    if (milliseconds >= 0) self.due = now() + static_cast<double>(milliseconds) * 1e-3;
+    return 0;
+  }
+  void act() {
+    epoll_event events[256];
+    const double left = due ? std::max(0.0, *due - now()) : 1;
+    const int count = epoll_wait(epoll, events, 256, static_cast<int>(left * 1e3 + 0.999));
+    int running = 0;
+    for (int i = 0; i < count; ++i) {
+      const int bits = ((events[i].events & EPOLLIN) ? Curl::kSelectIn : 0) |
+                       ((events[i].events & EPOLLOUT) ? Curl::kSelectOut : 0);
+      (void)curl.multi_socket_action(multi, events[i].data.fd, bits, &running);
+    }
+    if (!due || *due > now()) return;
+    due.reset();
+    (void)curl.multi_socket_action(multi, Curl::kSocketTimeout, 0, &running);
+  }
+};
+
+int read_raw(const std::string& url, uint64_t bytes, int count, uint64_t each, int at_once) {
+  const Result<const Curl*> opened = Curl::opened();
+  if (!opened) return 1;
+  const Curl& curl = **opened;
+  Raw raw{.curl = curl, .multi = curl.multi_init(), .epoll = epoll_create1(0)};
+  const auto set_all = [&](int option, auto value) {
+    (void)curl.multi_setopt(raw.multi, option, value);
+  };
+  set_all(Curl::kSocketFunction, &Raw::on_socket);
+  set_all(Curl::kSocketData, static_cast<void*>(&raw));
+  set_all(Curl::kTimerFunction, &Raw::on_timer);
+  set_all(Curl::kTimerData, static_cast<void*>(&raw));
+  set_all(Curl::kPipelining, 0L);
+  set_all(Curl::kMaxConnects, static_cast<long>(at_once));
+  int begun = 0, right = 0, ended = 0;
+  uint64_t place = 0;
+  const auto begin = [&](Raw::Transfer& transfer) {
+    transfer.got = 0;
+    curl.slist_free_all(std::exchange(transfer.headers, nullptr));
+    const std::string range =
+        "Range: bytes=" + std::to_string(place) + "-" + std::to_string(place + each - 1);
+    transfer.headers = curl.slist_append(nullptr, range.c_str());
+    (void)curl.easy_setopt(transfer.handle, Curl::kHttpHeader, transfer.headers);
+    place = (place + 7919 * 4096) % (bytes - each);
+    ++begun;
+    (void)curl.multi_add_handle(raw.multi, transfer.handle);
+  };
+  std::vector<Raw::Transfer> transfers(static_cast<size_t>(at_once));
+  for (Raw::Transfer& transfer : transfers) {
+    transfer.bytes.resize(each);
+    transfer.handle = curl.easy_init();
+    const auto set = [&](int option, auto value) {
+      (void)curl.easy_setopt(transfer.handle, option, value);
+    };
+    set(Curl::kUrl, url.c_str());
+    set(Curl::kHttpVersion, Curl::kHttp11);
+    set(Curl::kNoSignal, 1L);
+    set(Curl::kTcpNoDelay, 1L);
+    set(Curl::kBufferSize, 128L << 10);
+    set(Curl::kPrivate, static_cast<void*>(&transfer));
+    set(Curl::kWriteFunction, &Raw::take);
+    set(Curl::kWriteData, static_cast<void*>(&transfer));
+  }
+  const double cpu = cpu_seconds(), wall = now();
+  for (Raw::Transfer& transfer : transfers) {
+    if (begun < count) begin(transfer);
+  }
+  while (ended < count) {
+    raw.act();
+    int left = 0;
+    while (const Curl::Message* message = curl.multi_info_read(raw.multi, &left)) {
+      void* to = nullptr;
+      (void)curl.easy_getinfo(message->handle, Curl::kInfoPrivate, &to);
+      auto& transfer = *static_cast<Raw::Transfer*>(to);
+      right += message->data.result == Curl::kOk && transfer.got == each;
+      ++ended;
+      (void)curl.multi_remove_handle(raw.multi, transfer.handle);
+      if (begun < count) begin(transfer);
+    }
+  }
+  std::printf("%.6f %.6f %d\n", cpu_seconds() - cpu, now() - wall, right);
+  return right == count ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** given) {
   const std::string what = count > 2 ? given[1] : "";
   if (what == "serve") return serve(std::strtoull(given[2], nullptr, 10));
-  if (what != "read" || count != 7) return 2;
-  return read(given[2], std::strtoull(given[3], nullptr, 10), std::atoi(given[4]),
-              std::strtoull(given[5], nullptr, 10), std::atoi(given[6]));
+  if ((what != "read" && what != "raw") || count != 7) return 2;
+  return (what == "raw" ? read_raw : read_by_engine)(
+      given[2], std::strtoull(given[3], nullptr, 10), std::atoi(given[4]),
+      std::strtoull(given[5], nullptr, 10), std::atoi(given[6]));
 }

@@ -7,7 +7,8 @@
 
 One server on the loopback interface, without TLS, and each client in a process of its own, in turn
 in each round; figures are CPU seconds of the client's process (user and system), the least of the
-rounds. Requests to S3 are signed. Busy machines make all of them larger, the ratios hardly.
+rounds. Requests to S3 are signed. "libcurl alone" is the least that a client of it can take. Busy
+machines make all of them larger, the ratios hardly.
 """
 
 from __future__ import annotations
@@ -117,13 +118,14 @@ def seconds_of(name: str, program: Path, url: str, case: str) -> tuple[float, fl
     """(CPU, wall) of one client."""
     count, each, at_once = CASES[case]
     environment = dict(os.environ, AWS_ENDPOINT_URL=url, AWS_REGION="us-east-1")
-    if name == "headrace, https":
+    if name in ("headrace, https", "libcurl alone"):
         path: str = f"{url}/bucket/object"
     else:
         path = "s3://bucket/object"
         environment |= {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    if name.startswith("headrace"):
-        command = [program, "read", path, OBJECT, count, each, at_once]
+    if name not in PEERS:
+        what = "raw" if name == "libcurl alone" else "read"
+        command = [program, what, path, OBJECT, count, each, at_once]
     else:
         command = [sys.executable, __file__, "--peer", name, "--url", url, "--case", case]
     done = subprocess.run(
@@ -154,7 +156,7 @@ def main() -> None:
         read_by(given.peer, given.url, given.case)
         return
     peers = [peer for peer in PEERS if importlib.util.find_spec(peer)]
-    names = ["headrace, https", "headrace, s3", *peers]
+    names = ["libcurl alone", "headrace, https", "headrace, s3", *peers]
     least = {(name, case): (float("inf"), 0.0) for name in names for case in CASES}
     with tempfile.TemporaryDirectory() as folder:
         program = build((given.engine or engine_folder()).resolve(), Path(folder))
