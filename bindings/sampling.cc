@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samplers: those that have a record, by its name, and those that only the package asks for.
 
+#include <nanobind/stl/pair.h>
+
 #include <algorithm>
 
 #include "bindings/bindings.h"
 #include "headrace/sampling/asked.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
+#include "headrace/sampling/shuffled_by_source.h"
 #include "headrace/sampling/streams.h"
 
 namespace headrace::python {
@@ -21,21 +24,47 @@ void check_positive(int64_t number, const char* what) {
   if (number < 1) throw nb::value_error((std::string(what) + " must be positive").c_str());
 }
 
-// The callable takes (seed, epoch) and returns record indices, below `records`. Any thread may ask
-// it.
+// Integers that Python gives record by record: an array of int64 as it is, without an object each.
+std::vector<int64_t> integers_from(nb::handle given) {
+  if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<int64_t>>(given);
+  const TensorView view = borrowed_view(given);
+  if (view.dtype != DType::kInt64 || view.shape.size() != 1) {
+    throw nb::type_error("expected an array of int64 with one axis");
+  }
+  const auto* values = reinterpret_cast<const int64_t*>(view.data);
+  return {values, values + view.shape[0]};
+}
+
+std::vector<double> doubles_from(nb::handle given) {
+  if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<double>>(given);
+  const TensorView view = borrowed_view(given);
+  if (view.dtype != DType::kFloat64 || view.shape.size() != 1) {
+    throw nb::type_error("expected an array of float64 with one axis");
+  }
+  const auto* values = reinterpret_cast<const double*>(view.data);
+  return {values, values + view.shape[0]};
+}
+
+// The callable takes (seed, epoch) and returns a Sampler, or record indices below `records`. Any
+// thread may ask it.
 SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions,
                               std::vector<int64_t> batch_sizes, uint64_t fingerprint,
                               std::string description) {
   // shared: std::function wants to be copied.
   auto callable = std::make_shared<OwnedObject>(std::move(ask));
   for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
-  const auto indices = [callable, records](uint64_t seed, uint64_t epoch) {
+  const auto order_of = [callable, records](uint64_t seed, uint64_t epoch) -> SamplerPtr {
     stay_away_at_exit();
     EngineGil gil;
     try {
-      auto out = nb::cast<std::vector<int64_t>>(callable->get()(seed, epoch));
+      const nb::object given = callable->get()(seed, epoch);
+      if (const SamplerHandle * order; nb::try_cast(given, order) && order) {
+        if (order->records > records) throw nb::index_error("an order of more records");
+        return order->sampler;
+      }
+      std::vector<int64_t> out = integers_from(given);
       for (const int64_t index : out) checked_index(index, records, "record");
-      return out;
+      return from_indices(std::move(out), false);
     } catch (const std::exception& failure) {
       rethrow_keyboard_interrupt(failure);
       if (std::optional<Error> known = error_from_exception(failure)) {
@@ -44,7 +73,7 @@ SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions
       raise(kSamplerFailed, first_line_of(failure));
     }
   };
-  return {asked({.ask = indices,
+  return {asked({.ask = order_of,
                  .positions = positions,
                  .batch_sizes = std::move(batch_sizes),
                  .fingerprint = fingerprint,
@@ -83,8 +112,8 @@ SamplerHandle streams_of(const std::vector<int64_t>& ends, int64_t count, int64_
       records};
 }
 
-constexpr std::string_view kPerRecordNames[] = {"weights",   "labels",  "lengths",
-                                                "durations", "indices", "nothing"};
+constexpr std::string_view kPerRecordNames[] = {"weights", "labels", "lengths", "durations",
+                                                "indices", "order",  "nothing"};
 
 nb::dict samplers() {
   nb::dict out;
@@ -128,7 +157,8 @@ SamplerHandle made_of_blocks(const SamplerRecord& record, const Arguments& argum
 
 SamplerHandle made_sampler(const std::string& name, const NamedValues& given, nb::object values,
                            int64_t parts, int64_t records, bool shuffle, const SourceHandle* source,
-                           int64_t global_batch, int64_t machines, int64_t streams) {
+                           int64_t global_batch, int64_t machines, int64_t streams,
+                           const std::vector<std::pair<nb::object, int64_t>>& further) {
   const SamplerRecord& record = record_of(name);
   const Arguments arguments = checked_arguments(record, given);
   check_positive(parts, "parts");
@@ -139,13 +169,25 @@ SamplerHandle made_sampler(const std::string& name, const NamedValues& given, nb
     data.streams = streams;
     return made_of_blocks(record, arguments, std::move(data), source);
   }
+  if (record.per_record == PerRecord::kOrder) {
+    const auto order = nb::cast<SamplerHandle>(values);
+    data.order = order.sampler;
+    return {record.make(std::move(data), arguments), order.records};
+  }
   int64_t least = 0;
   if (record.per_record == PerRecord::kWeights) {
-    data.weights = nb::cast<std::vector<double>>(values);
+    data.weights = doubles_from(values);
     least = std::ssize(data.weights);
   } else {
-    data.integers = nb::cast<std::vector<int64_t>>(values);
+    data.integers = integers_from(values);
     least = std::ssize(data.integers);
+  }
+  for (const auto& [lengths, their_parts] : further) {
+    check_positive(their_parts, "parts");
+    data.further.push_back({integers_from(lengths), their_parts});
+    if (std::ssize(data.further.back().lengths) != least) {
+      throw nb::value_error("lengths of another number of records");
+    }
   }
   if (record.per_record == PerRecord::kIndices) {
     least = 0;
@@ -168,6 +210,33 @@ void bind_sampling(nb::module_& module) {
                                        checked_index(position, self.sampler->size(), "position"));
           },
           nb::arg("seed"), nb::arg("epoch"), nb::arg("position"))
+      .def(
+          "indices",
+          [](const SamplerHandle& self, uint64_t seed, uint64_t epoch, int64_t begin,
+             int64_t count) {
+            const int64_t size = self.sampler->size();
+            if (begin < 0 || count < 0 || begin > size || count > size - begin) {
+              throw nb::index_error("positions outside the epoch");
+            }
+            Array out = make_array(DType::kInt64, {count});
+            self.sampler->indices(seed, epoch, begin,
+                                  {reinterpret_cast<int64_t*>(out.view.data), size_t(count)});
+            return out;
+          },
+          nb::arg("seed"), nb::arg("epoch"), nb::arg("begin"), nb::arg("count"),
+          "Record indices of `count` positions of an epoch, from `begin` on, as int64.")
+      .def_prop_ro(
+          "records", [](const SamplerHandle& self) { return self.records; },
+          "That a source must have at least.")
+      .def_prop_ro(
+          "batch_sizes",
+          [](const SamplerHandle& self) {
+            const auto sizes = self.sampler->batch_sizes();
+            return std::vector<int64_t>(sizes.begin(), sizes.end());
+          },
+          "Records of each batch, where the order decides that; else empty.")
+      .def_prop_ro("fingerprint",
+                   [](const SamplerHandle& self) { return self.sampler->fingerprint(); })
       .def(
           "forget", [](const SamplerHandle& self) { self.sampler->forget(); },
           "Orders that Python decides are asked for again, of all loaders with this sampler.")
@@ -199,12 +268,20 @@ void bind_sampling(nb::module_& module) {
            nb::arg("parts"), nb::arg("records"), nb::arg("shuffle"),
            nb::arg("source").none() = nb::none(), nb::arg("global_batch") = 1,
            nb::arg("machines") = 1, nb::arg("streams") = 0,
-           "values: what is given for each record, as integers; weights as floats. What follows "
-           "shuffle is for orders of blocks.");
+           nb::arg("further") = std::vector<std::pair<nb::object, int64_t>>(),
+           "values: what is given for each record, as integers; weights as floats; of orders of "
+           "orders a Sampler. further: more lengths, each with its parts. What stands between is "
+           "for orders of blocks.");
   made.def(
       "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
       nb::arg("batch_sizes"), nb::arg("fingerprint"), nb::arg("description"),
-      "An order that ask(seed, epoch) gives as a list of record indices, one epoch at a time.");
+      "An order that ask(seed, epoch) gives, one epoch at a time: record indices or a Sampler.");
+  made.def(
+      "shuffled_by",
+      [](const SourceHandle& source) {
+        return SamplerHandle{shuffled_by(source.source), source.source->size()};
+      },
+      nb::arg("source"), "Each record once, as the loader's shuffle=True has it.");
 }
 
 }  // namespace headrace::python

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/recent.h"
 
 namespace headrace {
 namespace {
@@ -19,7 +19,7 @@ const ErrorCode kOtherLength{
     "an order that is asked for must have as many records as the first. Draw a fixed number of "
     "records per epoch, or make a new loader when the number changes."};
 
-// Epochs that are remembered: the one under way, and those that somebody looks at meanwhile.
+// Epochs that are remembered: the one under way, and those that are looked at meanwhile.
 constexpr size_t kRemembered = 4;
 
 class Asked final : public Sampler {
@@ -36,58 +36,57 @@ class Asked final : public Sampler {
     return begins_.empty() ? order_.positions : largest_ * std::ssize(begins_);
   }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
-    if (!begins_.empty()) {  // positions beyond a batch's size are some record of it
-      const auto batch = size_t(position / largest_);
-      position = begins_[batch] + position % largest_ % order_.batch_sizes[batch];
+    const auto order = epoch_of(seed, epoch);
+    return (*order)->index(seed, epoch, place_in(**order, position));
+  }
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    const auto order = epoch_of(seed, epoch);
+    if (begins_.empty() || decides_batches(**order)) {
+      (*order)->indices(seed, epoch, begin, out);
+      return;
     }
-    return (*epoch_of(seed, epoch))[size_t(position)];
+    for (int64_t& index : out) {
+      index = (*order)->index(seed, epoch, place_in(**order, begin++));
+    }
   }
   std::span<const int64_t> batch_sizes() const override { return order_.batch_sizes; }
-  void forget() const override {
-    MutexLock lock(mutex_);
-    known_.clear();
-  }
+  void forget() const override { known_.clear(); }
   uint64_t fingerprint() const override { return mix64(hash_name("asked"), order_.fingerprint); }
   std::string description() const override { return order_.description; }
 
  private:
-  // shared: an epoch that is forgotten may still be read on another thread.
-  using Epoch = std::shared_ptr<const std::vector<int64_t>>;
-  struct Known {
-    uint64_t seed = 0, epoch = 0;
-    Epoch records;
-  };
+  using Key = std::pair<uint64_t, uint64_t>;  // seed, epoch
 
-  Epoch epoch_of(uint64_t seed, uint64_t epoch) const {
-    if (Epoch known = find(seed, epoch)) return known;
-    // Without the lock: whoever answers may wait for a thread that wants an index meanwhile.
-    auto records = std::make_shared<const std::vector<int64_t>>(order_.ask(seed, epoch));
-    if (std::ssize(*records) != order_.positions) {
-      raise(kOtherLength, "epoch " + std::to_string(epoch) + " has " +
-                              std::to_string(records->size()) + " records, the first one has " +
-                              std::to_string(order_.positions));
-    }
-    MutexLock lock(mutex_);
-    known_.insert(known_.begin(), {seed, epoch, records});
-    if (known_.size() > kRemembered) known_.pop_back();
-    return records;
+  static bool decides_batches(const Sampler& order) { return !order.batch_sizes().empty(); }
+
+  // Of an epoch that is a row of batches; positions beyond a batch's size are some record of it.
+  int64_t place_in(const Sampler& order, int64_t position) const {
+    if (begins_.empty() || decides_batches(order)) return position;
+    const auto batch = size_t(position / largest_);
+    return begins_[batch] + position % largest_ % order_.batch_sizes[batch];
   }
 
-  // The one that was used last comes first.
-  Epoch find(uint64_t seed, uint64_t epoch) const {
-    MutexLock lock(mutex_);
-    const auto known = std::ranges::find_if(
-        known_, [&](const Known& each) { return each.seed == seed && each.epoch == epoch; });
-    if (known == known_.end()) return nullptr;
-    std::rotate(known_.begin(), known, known + 1);
-    return known_.front().records;
+  Recent<Key, SamplerPtr>::Made epoch_of(uint64_t seed, uint64_t epoch) const {
+    return known_.of({seed, epoch}, [&] { return checked(order_.ask(seed, epoch), epoch); });
+  }
+
+  SamplerPtr checked(SamplerPtr order, uint64_t epoch) const {
+    const std::string number = "epoch " + std::to_string(epoch);
+    if (decides_batches(*order)) {
+      if (std::ranges::equal(order->batch_sizes(), order_.batch_sizes)) return order;
+      raise(kOtherLength, number + " has batches of other sizes than the first one");
+    }
+    if (order->size() == order_.positions) return order;
+    raise(kOtherLength, number + " has " + std::to_string(order->size()) +
+                            " records, the first one has " + std::to_string(order_.positions));
   }
 
   const AskedOrder order_;
   int64_t largest_ = 0;
   std::vector<int64_t> begins_;  // of batches, where the order decides how large they are
-  mutable Mutex mutex_;
-  mutable std::vector<Known> known_ GUARDED_BY(mutex_);
+  // Without a lock while it is asked: whoever answers may wait for a thread that wants an index.
+  mutable Recent<Key, SamplerPtr> known_{kRemembered};
 };
 
 }  // namespace

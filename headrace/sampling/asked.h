@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that somebody else decides, one epoch at a time.
+// Orders that are decided elsewhere, one epoch at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace headrace {
 
 struct AskedOrder {
-  // Record indices of all positions of an epoch: a pure function between two calls of forget(),
-  // called once per seed and epoch, at times again. Loader calls it on its consumer's thread,
-  // before an epoch's first batch; reading ahead may ask for the epoch that follows.
-  std::function<std::vector<int64_t>(uint64_t seed, uint64_t epoch)> ask;
+  // The order of an epoch, of which that epoch is used: a pure function between two calls of
+  // forget(), called once per seed and epoch, at times again. Loader calls it on its consumer's
+  // thread, before an epoch's first batch; reading ahead may ask for the epoch that follows.
+  std::function<SamplerPtr(uint64_t seed, uint64_t epoch)> ask;
   int64_t positions = 0;             // of every epoch
   std::vector<int64_t> batch_sizes;  // where the order decides them: they add up to `positions`
   uint64_t fingerprint = 0;          // of whatever decides the order
@@ -23,7 +23,7 @@ struct AskedOrder {
 };
 
 // Throws HR0722 where an epoch has no position. Its index() throws what `ask` throws, and HR0726
-// where that gives another number of positions.
+// where that gives another number of positions, or batches of other sizes.
 SamplerPtr asked(AskedOrder order);
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "headrace/base/error.h"
+#include "headrace/sampling/budget.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +21,7 @@ AskedOrder numbers(int64_t positions, std::atomic<int>* calls = nullptr) {
                 std::vector<int64_t> out;
                 for (int64_t i = 0; i < positions; ++i)
                   out.push_back(int64_t(100 * seed + 10 * epoch) + i);
-                return out;
+                return from_indices(std::move(out), false);
               },
           .positions = positions,
           .batch_sizes = {},
@@ -79,6 +80,28 @@ TEST(Asked, AnEpochOfAnotherLengthIsAnError) {
     EXPECT_NE(std::string(raised.what()).find("epoch 7 has 6 records"), std::string::npos);
   }
   EXPECT_THROW(asked(numbers(0)), Exception);
+}
+
+// Changing weights, subsets that grow: each epoch has an order of its own.
+TEST(Asked, AnEpochIsThatEpochOfTheOrderThatIsGivenForIt) {
+  AskedOrder order = numbers(6);
+  order.ask = [](uint64_t, uint64_t epoch) { return epoch == 0 ? sequential(6) : shuffled(6); };
+  const SamplerPtr sampler = asked(std::move(order));
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(sampler->index(3, 0, i), i);
+    EXPECT_EQ(sampler->index(3, 2, i), shuffled(6)->index(3, 2, i));
+  }
+}
+
+TEST(Asked, BatchesOfOtherSizesThanTheFirstAreAnError) {
+  AskedOrder order = numbers(4);
+  order.batch_sizes = {2, 2};
+  order.ask = [](uint64_t, uint64_t epoch) {
+    return within_budget({1, 1, 1, 1}, epoch == 0 ? 2 : 4, 1);
+  };
+  const SamplerPtr sampler = asked(std::move(order));
+  EXPECT_EQ(sampler->index(3, 0, 3), within_budget({1, 1, 1, 1}, 2, 1)->index(3, 0, 3));
+  EXPECT_THROW(sampler->index(3, 1, 0), Exception);
 }
 
 TEST(Asked, ThreadsAgree) {

@@ -2,13 +2,13 @@
 #include "headrace/sampling/buckets.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/balanced_rows.h"
+#include "headrace/sampling/recent.h"
 #include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
@@ -33,15 +33,17 @@ class Buckets final : public Sampler {
 
   int64_t size() const override { return std::ssize(lengths_); }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
-    return order_of(seed, epoch, position / pool_)->records[size_t(position % pool_)];
+    return (*order_of({seed, epoch, position / pool_}))[size_t(position % pool_)];
   }
   void indices(uint64_t seed, uint64_t epoch, int64_t begin,
                std::span<int64_t> out) const override {
-    std::shared_ptr<const Order> order;
-    for (int64_t& index : out) {
-      const int64_t number = begin / pool_;
-      if (!order || order->number != number) order = order_of(seed, epoch, number);
-      index = order->records[size_t(begin++ % pool_)];
+    while (!out.empty()) {
+      const auto order = order_of({seed, epoch, begin / pool_});
+      const int64_t first = begin % pool_;
+      const auto run = std::min<int64_t>(std::ssize(out), std::ssize(*order) - first);
+      std::copy_n(order->begin() + first, run, out.begin());
+      out = out.subspan(size_t(run));
+      begin += run;
     }
   }
   uint64_t fingerprint() const override { return fingerprint_; }
@@ -51,28 +53,15 @@ class Buckets final : public Sampler {
   }
 
  private:
-  struct Order {  // of one pool
+  struct Pool {
     uint64_t seed = 0, epoch = 0;
     int64_t number = 0;
-    std::vector<int64_t> records;
+    bool operator==(const Pool&) const = default;
   };
+  using Order = std::vector<int64_t>;
 
-  // Computed anew, or one of the last two. shared: with who is reading it.
-  std::shared_ptr<const Order> order_of(uint64_t seed, uint64_t epoch, int64_t number) const
-      EXCLUDES_LOCK(mutex_) {
-    {
-      const MutexLock lock(mutex_);
-      for (const auto& kept : kept_) {
-        if (kept && kept->seed == seed && kept->epoch == epoch && kept->number == number) {
-          return kept;
-        }
-      }
-    }
-    auto made =
-        std::make_shared<const Order>(Order{seed, epoch, number, made_order(seed, epoch, number)});
-    const MutexLock lock(mutex_);
-    kept_[size_t(number % 2)] = made;
-    return made;
+  Recent<Pool, Order>::Made order_of(const Pool& pool) const {
+    return recent_.of(pool, [&] { return made_order(pool.seed, pool.epoch, pool.number); });
   }
 
   std::vector<int64_t> made_order(uint64_t seed, uint64_t epoch, int64_t number) const {
@@ -91,9 +80,10 @@ class Buckets final : public Sampler {
     std::vector<int64_t> out(records);
     for (int64_t b = 0; b < batches; ++b) {
       const int64_t from = places(b);
-      const Permutation rows(batch_, mix64(mix64(own, kRowKey), uint64_t(b)));
+      const int64_t turn = Draws(seed, epoch, uint64_t(number * pool_ + b), kRowKey).below(batch_);
+      const std::vector<int64_t> rows = balanced_rows(batch_, turn);
       for (int64_t row = 0; row < batch_; ++row) {
-        out[size_t(b * batch_ + row)] = records[size_t(from * batch_ + rows(row))];
+        out[size_t(b * batch_ + row)] = records[size_t(from * batch_ + rows[size_t(row)])];
       }
     }
     return out;
@@ -102,8 +92,7 @@ class Buckets final : public Sampler {
   const std::vector<int64_t> lengths_;
   const int64_t batch_, pool_;  // positions
   uint64_t fingerprint_;
-  mutable Mutex mutex_;
-  mutable std::array<std::shared_ptr<const Order>, 2> kept_ GUARDED_BY(mutex_);
+  mutable Recent<Pool, Order> recent_{2};  // at the end of a pool two are in use
 };
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/balanced_rows.h"
 #include "headrace/sampling/buckets.h"
+#include "headrace/sampling/recent.h"
 #include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
@@ -27,24 +29,172 @@ constexpr double kMostSpread = 1.5;  // of lengths in one bucket
 
 const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_name("budget records");
 
-class WithinBudget final : public Sampler {
+// In the unit that the user speaks of.
+std::string text_of_length(int64_t length, int64_t parts) {
+  std::string text = std::to_string(length / parts);
+  if (parts == 1 || length % parts == 0) return text;
+  std::string rest = std::to_string(parts + length % parts).substr(1);  // of a power of ten
+  return text + "." + rest.substr(0, rest.find_last_not_of('0') + 1);
+}
+
+// What nothing is takes up a little all the same.
+void check(Budget& budget) {
+  std::vector<int64_t>& lengths = budget.measure.lengths;
+  for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
+  const auto longest = std::ranges::max_element(lengths);
+  if (*longest <= budget.total) return;
+  raise(kOverBudget,
+        "record " + std::to_string(longest - lengths.begin()) + " has a length of " +
+            text_of_length(*longest, budget.measure.parts) + ", the budget is " +
+            text_of_length(budget.total, budget.measure.parts),
+        "a larger budget, or a source without records as long");
+}
+
+class WithinBudgets final : public Sampler {
  public:
-  WithinBudget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets, int64_t parts)
-      : budget_(budget), parts_(parts), records_(lengths.size()) {
-    fingerprint_ = mix64(mix64(hash_name("budget"), uint64_t(budget)), uint64_t(most_buckets));
-    for (const int64_t length : lengths) fingerprint_ = mix64(fingerprint_, uint64_t(length));
-    for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
-    std::iota(records_.begin(), records_.end(), 0);
-    std::ranges::stable_sort(records_, {}, [&](int64_t record) { return lengths[size_t(record)]; });
-    const int64_t longest = records_.back();
-    if (lengths[size_t(longest)] > budget) {
-      raise(kOverBudget,
-            "record " + std::to_string(longest) + " has a length of " +
-                text_of_length(lengths[size_t(longest)]) + ", the budget is " +
-                text_of_length(budget),
-            "a larger budget, or a source without records as long");
+  WithinBudgets(std::vector<Budget> budgets, int64_t most_buckets, int64_t most_records)
+      : records_(budgets[0].measure.lengths.size()), most_records_(most_records) {
+    fingerprint_ = mix64(hash_name("budget"), uint64_t(budgets[0].total));
+    fingerprint_ = mix64(fingerprint_, uint64_t(most_buckets));
+    for (Budget& budget : budgets) {
+      for (const int64_t length : budget.measure.lengths) {
+        fingerprint_ = mix64(fingerprint_, uint64_t(length));
+      }
+      check(budget);
+      description_ += (description_.empty() ? "" : " and ") +
+                      text_of_length(budget.total, budget.measure.parts);
     }
-    make_buckets(lengths, most_buckets);
+    for (size_t i = 1; i < budgets.size(); ++i) {
+      fingerprint_ = mix64(fingerprint_, uint64_t(budgets[i].total));
+    }
+    if (most_records < INT64_MAX) fingerprint_ = mix64(fingerprint_, uint64_t(most_records));
+    std::iota(records_.begin(), records_.end(), 0);
+    add_buckets({.budgets = budgets, .spread = kMostSpread, .most = most_buckets}, 0,
+                std::ssize(records_));
+    place();
+  }
+
+  int64_t size() const override { return std::ssize(batches_) * largest_; }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    const auto batch = rows_of({seed, epoch, position / largest_});
+    return (*batch)[size_t(position % largest_ % std::ssize(*batch))];
+  }
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    for (size_t i = 0; i < out.size();) {
+      const auto batch = rows_of({seed, epoch, begin / largest_});
+      const int64_t first = begin % largest_;
+      const auto run = std::min<int64_t>(std::ssize(out) - int64_t(i), largest_ - first);
+      for (int64_t row = first; row < first + run; ++row) {
+        out[i++] = (*batch)[size_t(row % std::ssize(*batch))];
+      }
+      begin += run;
+    }
+  }
+  std::span<const int64_t> batch_sizes() const override { return sizes_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    return "shuffled into " + std::to_string(std::ssize(batches_)) +
+           " batches of like length, of " + description_ + " together at most";
+  }
+
+ private:
+  struct Bucket {
+    int64_t first, count;  // of records_
+  };
+  struct Batch {
+    int64_t bucket = 0, first = 0, count = 0;  // of the bucket's slots
+  };
+  struct Key {
+    uint64_t seed = 0, epoch = 0;
+    int64_t batch = 0;
+    bool operator==(const Key&) const = default;
+  };
+  using Rows = std::vector<int64_t>;
+  // How a stretch of records is sorted, and cut into buckets.
+  struct Cutting {
+    const std::vector<Budget>& budgets;
+    size_t measure = 0;
+    double spread;  // of lengths in one bucket, at most
+    int64_t most;   // buckets
+
+    int64_t length(int64_t record) const {
+      return budgets[measure].measure.lengths[size_t(record)];
+    }
+    double total() const { return double(budgets[measure].total); }
+  };
+
+  Recent<Key, Rows>::Made rows_of(const Key& key) const {
+    return recent_.of(key, [&] {
+      const Batch& batch = batches_[size_t(key.batch)];
+      const Bucket& bucket = buckets_[size_t(batch.bucket)];
+      const uint64_t epoch = mix64(mix64(key.seed, key.epoch), kBudgetKey);
+      const Permutation order(bucket.count, mix64(epoch, uint64_t(batch.bucket)));
+      Rows sorted;  // places in the bucket, whose records are sorted
+      for (int64_t slot = batch.first; slot < batch.first + batch.count; ++slot) {
+        sorted.push_back(order(slot));
+      }
+      std::ranges::sort(sorted);
+      Draws draws(key.seed, key.epoch, uint64_t(key.batch), kBudgetKey);
+      Rows rows = balanced_rows(batch.count, draws.below(batch.count));
+      for (int64_t& row : rows) row = records_[size_t(bucket.first + sorted[size_t(row)])];
+      return rows;
+    });
+  }
+
+  // Sorts the records [first, end) by a measure, cuts them where it grows much or a bucket has its
+  // part of all, and each of these by the next measure.
+  void add_buckets(const Cutting& cutting, int64_t first, int64_t end) {
+    std::stable_sort(records_.begin() + first, records_.begin() + end,
+                     [&](int64_t a, int64_t b) { return cutting.length(a) < cutting.length(b); });
+    const auto length = [&](int64_t i) { return cutting.length(records_[size_t(i)]); };
+    double all = 0;
+    for (int64_t i = first; i < end; ++i) all += double(length(i));
+    const double batches = all / cutting.total();
+    const int64_t wanted =
+        std::clamp(int64_t(batches / double(kBatchesABucket)), int64_t{1}, cutting.most);
+    double before = 0;
+    int64_t made = 0;
+    for (int64_t begin = first, at = first; begin < end; begin = at) {
+      const double until = all * double(++made) / double(wanted);
+      // Where lengths grow fast, as they do at the end, a bucket ends earlier.
+      const auto spread = [&] {
+        const bool has_batches = double(at - begin) * double(length(at)) > 2 * cutting.total();
+        return cutting.most > 1 && has_batches &&
+               double(length(at)) > cutting.spread * double(length(begin));
+      };
+      while (at < end && (at == begin || (before < until && !spread()))) {
+        before += double(length(at++));
+      }
+      if (cutting.measure + 1 < cutting.budgets.size()) {
+        Cutting next = cutting;
+        ++next.measure;
+        add_buckets(next, begin, at);
+      } else {
+        add_bucket(cutting.budgets, begin, at - begin);
+      }
+    }
+  }
+
+  // Its batches differ by one record at most, so none is a small rest.
+  void add_bucket(const std::vector<Budget>& budgets, int64_t first, int64_t count) {
+    int64_t most = most_records_;
+    for (const Budget& budget : budgets) {
+      int64_t longest = 1;
+      for (int64_t i = first; i < first + count; ++i) {
+        longest = std::max(longest, budget.measure.lengths[size_t(records_[size_t(i)])]);
+      }
+      most = std::min(most, budget.total / longest);
+    }
+    const int64_t batches = (count + most - 1) / most;
+    for (int64_t i = 0; i < batches; ++i) {
+      const int64_t begin = count * i / batches, end = count * (i + 1) / batches;
+      batches_.push_back({std::ssize(buckets_), begin, end - begin});
+    }
+    buckets_.push_back({first, count});
+  }
+
+  void place() {
     const auto count = std::ssize(batches_);
     const Permutation places(count, kBudgetPlaces);
     std::vector<Batch> placed(batches_.size());
@@ -56,84 +206,31 @@ class WithinBudget final : public Sampler {
     largest_ = *std::ranges::max_element(sizes_);
   }
 
-  int64_t size() const override { return std::ssize(batches_) * largest_; }
-  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
-    const Batch& batch = batches_[size_t(position / largest_)];
-    const Bucket& bucket = buckets_[size_t(batch.bucket)];
-    const Permutation records(bucket.count,
-                              mix64(mix64(mix64(seed, epoch), kBudgetKey), uint64_t(batch.bucket)));
-    const int64_t slot = batch.first + position % largest_ % batch.count;
-    return records_[size_t(bucket.first + records(slot))];
-  }
-  std::span<const int64_t> batch_sizes() const override { return sizes_; }
-  uint64_t fingerprint() const override { return fingerprint_; }
-  std::string description() const override {
-    return "shuffled into " + std::to_string(std::ssize(batches_)) +
-           " batches of like length, of " + text_of_length(budget_) + " together at most";
-  }
-
- private:
-  // In the unit that the user speaks of.
-  std::string text_of_length(int64_t length) const {
-    std::string text = std::to_string(length / parts_);
-    if (parts_ == 1 || length % parts_ == 0) return text;
-    std::string rest = std::to_string(parts_ + length % parts_).substr(1);  // of a power of ten
-    return text + "." + rest.substr(0, rest.find_last_not_of('0') + 1);
-  }
-
-  struct Bucket {
-    int64_t first, count;  // of records_
-  };
-  struct Batch {
-    int64_t bucket = 0, first = 0, count = 0;  // of the bucket's slots
-  };
-
-  void make_buckets(const std::vector<int64_t>& lengths, int64_t most) {
-    const double all = std::accumulate(lengths.begin(), lengths.end(), 0.0);
-    const double batches = all / double(budget_);
-    const int64_t wanted = std::clamp(int64_t(batches / double(kBatchesABucket)), int64_t{1}, most);
-    const auto length = [&](int64_t i) { return lengths[size_t(records_[size_t(i)])]; };
-    const auto count = std::ssize(records_);
-    double before = 0;
-    for (int64_t first = 0, end = 0; first < count; first = end) {
-      const double until = all * double(std::ssize(buckets_) + 1) / double(wanted);
-      // Where lengths grow fast, as they do at the end, a bucket ends earlier.
-      const auto spread = [&] {
-        const bool has_batches = double(end - first) * double(length(end)) > 2 * double(budget_);
-        return most > 1 && has_batches && double(length(end)) > kMostSpread * double(length(first));
-      };
-      while (end < count && (end == first || (before < until && !spread()))) {
-        before += double(length(end++));
-      }
-      add_bucket(first, end - first, length(end - 1));
-    }
-  }
-
-  // Its batches differ by one record at most, so none is a small rest.
-  void add_bucket(int64_t first, int64_t count, int64_t longest) {
-    const int64_t most = budget_ / longest, batches = (count + most - 1) / most;
-    for (int64_t i = 0; i < batches; ++i) {
-      const int64_t begin = count * i / batches, end = count * (i + 1) / batches;
-      batches_.push_back({std::ssize(buckets_), begin, end - begin});
-    }
-    buckets_.push_back({first, count});
-  }
-
-  const int64_t budget_, parts_;
-  std::vector<int64_t> records_;  // by length
+  std::vector<int64_t> records_;  // by bucket, in each sorted by its last measure
+  const int64_t most_records_;
   std::vector<Bucket> buckets_;
   std::vector<Batch> batches_;  // as they come in an epoch
   std::vector<int64_t> sizes_;
   int64_t largest_ = 0;
   uint64_t fingerprint_ = 0;
+  std::string description_;
+  mutable Recent<Key, Rows> recent_{8};  // threads are at rows of some neighbouring batches
 };
 
 }  // namespace
 
+SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t most_buckets, int64_t most_records) {
+  if (budgets.empty() || budgets[0].measure.lengths.empty()) {
+    raise(kNoLengths, "there are no lengths to sort by");
+  }
+  return std::make_shared<WithinBudgets>(std::move(budgets), most_buckets, most_records);
+}
+
 SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets,
                          int64_t parts) {
-  if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
-  return std::make_shared<WithinBudget>(std::move(lengths), budget, most_buckets, parts);
+  std::vector<Budget> budgets(1);
+  budgets[0] = {.measure = {.lengths = std::move(lengths), .parts = parts}, .total = budget};
+  return within_budgets(std::move(budgets), most_buckets);
 }
 
 namespace {
@@ -143,17 +240,36 @@ const ErrorCode kNoBudget{
     "The budget of a batch is a number above 0, in the unit of the lengths: seconds for an audio "
     "field, tokens for token counts."};
 
-void check_total(const Arguments& arguments) {
-  if (arguments.number("total") > 0) return;
-  raise(kNoBudget, "[budget] total must be a positive number (got " +
-                       text_of(ParamValue(arguments.number("total"))) + ")");
+void check_totals(const Arguments& arguments) {
+  for (const double total : arguments.numbers("total")) {
+    if (total > 0) continue;
+    raise(kNoBudget,
+          "[budget] total must be a positive number (got " + text_of(ParamValue(total)) + ")");
+  }
 }
 
-// The budget in parts of its unit; what is more than all records is all of them.
-int64_t budget_of(const SamplerData& data, const Arguments& arguments) {
-  const double total = arguments.number("total") * double(data.parts);
+// A budget in parts of its unit; what is more than all records is all of them.
+int64_t parts_of(double total, int64_t parts) {
+  total *= double(parts);
   if (total >= 0x1p63) return INT64_MAX;
   return std::max(int64_t{1}, int64_t(total));
+}
+
+std::vector<Budget> budgets_of(SamplerData data, const Arguments& arguments) {
+  const std::vector<double>& totals = arguments.numbers("total");
+  std::vector<Budget> out;
+  out.push_back({.measure = {.lengths = std::move(data.integers), .parts = data.parts}});
+  for (Measure& measure : data.further) out.push_back({.measure = std::move(measure)});
+  if (totals.size() != out.size()) {
+    raise(kNoBudget,
+          "[budget] total has " + std::to_string(totals.size()) + " numbers for " +
+              std::to_string(out.size()) + " lengths of each record",
+          "one total for each: budget((\"tokens\", \"images\"), total=(8192, 16))");
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i].total = parts_of(totals[i], out[i].measure.parts);
+  }
+  return out;
 }
 
 const SamplerRecord kBudget{
@@ -164,7 +280,10 @@ const SamplerRecord kBudget{
         "What counts is what a batch takes: its records, each as long as its longest. Records are "
         "sorted into some ``num_buckets`` of like total length, and an epoch shuffles each; how "
         "many records batch k has is the same in every epoch, so every epoch has as many batches, "
-        "on all ranks. The loader is given no batch_size.\n\n"
+        "on all ranks, and equal slices of one cost about the same. The loader is given no "
+        "batch_size.\n\n"
+        "A tuple of several lengths, with as many totals, bounds each of them: "
+        "``budget((\"tokens\", \"images\"), total=(8192, 16))``.\n\n"
         "ConfigError HR0725 where one record alone is longer than ``total``.",
     .example = "hr.sampling.budget([3, 1, 2], total=4)",
     .per_record = PerRecord::kDurations,
@@ -172,24 +291,30 @@ const SamplerRecord kBudget{
               .type = ParamType::kFloats,
               .doc = "One number a record, which need not be whole (seconds), or the name of a "
                      "field of one number, or of an audio field, whose headers are read once "
-                     "then.",
+                     "then; or a tuple of these.",
               .required = true},
-    .params =
-        {{.name = "total",
-          .type = ParamType::kFloat,
-          .doc = "Budget of all ranks together, in the unit of the lengths; of an audio field in "
-                 "seconds.",
-          .required = true},
-         {.name = "num_buckets",
-          .type = ParamType::kInt,
-          .doc = "Buckets that records are sorted into, at most.",
-          .fallback = int64_t{30},
-          .minimum = 1}},
-    .check = check_total,
+    .params = {{.name = "total",
+                .type = ParamType::kFloats,
+                .doc = "Of all ranks together, in the unit of the lengths; of an audio field in "
+                       "seconds. One number for each of several lengths.",
+                .required = true,
+                .min_count = 1},
+               {.name = "num_buckets",
+                .type = ParamType::kInt,
+                .doc = "Buckets that records are sorted into, at most.",
+                .fallback = int64_t{30},
+                .minimum = 1},
+               {.name = "max_records",
+                .type = ParamType::kInt,
+                .doc = "Records of a batch, at most, of all ranks together. None: as many as the "
+                       "total holds.",
+                .minimum = 1}},
+    .check = check_totals,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
-      const int64_t total = budget_of(data, arguments);
-      return within_budget(std::move(data.integers), total, arguments.integer("num_buckets"),
-                           data.parts);
+      const int64_t most =
+          arguments.is_none("max_records") ? INT64_MAX : arguments.integer("max_records");
+      return within_budgets(budgets_of(std::move(data), arguments),
+                            arguments.integer("num_buckets"), most);
     }};
 const Register<SamplerRecord> registered_budget(kBudget);
 

@@ -5,19 +5,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "headrace/sampling/sampler.h"
+#include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
 
-// Each record once, in batches whose records, each as long as the longest of them, take no more
-// than `budget`. Records are sorted by length into buckets of like total length, about
-// `most_buckets`, and fewer where a bucket would have few batches; an epoch permutes the records of
-// each. How many records a batch has, and which bucket they come from, is drawn once: it is the
-// same in every epoch, so an epoch always has as many batches, for all ranks, and any of them is
-// found at once. `parts`: what lengths and budget
-// count is one of so many, a power of ten, of the unit that texts speak of. REQUIRES:
-// budget >= 1, most_buckets >= 1, parts >= 1. Throws HR0724 where there are no lengths, HR0725
-// where one record alone is longer than the budget.
+// What a batch may take of a measure: its records, each as long as the longest of them, no more
+// than `total`, in the parts that the measure counts.
+struct Budget {
+  Measure measure;
+  int64_t total = 1;
+};
+
+// Each record once, in batches that are within all of these budgets, and of no more than
+// `most_records`. Records are sorted by the first measure into buckets of like total length, about
+// `most_buckets`, and fewer where a bucket would have few batches; those of a bucket by the next
+// measure into smaller ones where it differs much; an epoch permutes the records of each. How many
+// records a batch has, and which bucket they come from, is drawn once: it is the same in every
+// epoch, so an epoch always has as many batches, for all ranks, and any of them is found at once.
+// Rows of a batch are ordered so that ranks' slices are alike (balanced_rows.h). REQUIRES: totals
+// >= 1, most_buckets >= 1, most_records >= 1, measures of as many records. Throws HR0724 where
+// there are no lengths, HR0725 where one record alone is longer than a budget.
+SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t most_buckets,
+                          int64_t most_records = INT64_MAX);
+// The same of one budget, whose lengths count units.
 SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets,
                          int64_t parts = 1);
 

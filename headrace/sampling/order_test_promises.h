@@ -20,6 +20,7 @@ namespace headrace {
 inline SamplerPtr order_of_record(const SamplerRecord& record, int64_t records,
                                   std::map<std::string, ParamValue> given) {
   SamplerData data{.records = records, .global_batch = 8};
+  data.order = shuffled(records);
   for (int64_t end = 4; end < records + 4; end += 4) {
     data.block_ends.push_back(std::min(end, records));
   }

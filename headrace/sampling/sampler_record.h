@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/error.h"
 #include "headrace/base/parameters.h"
 #include "headrace/base/registry.h"
 #include "headrace/sampling/sampler.h"
@@ -16,11 +17,18 @@ namespace headrace {
 // What an order knows of each record, and how users give it: the first argument of its class.
 enum class PerRecord : uint8_t {
   kWeights,    // a number for each
-  kLabels,     // the name of an integer field
+  kLabels,     // a value for each, or the name of an integer field; numbered in sorted order
   kLengths,    // a number for each, or the name of a field: of one number, or of sounds (samples)
   kDurations,  // the same; of sounds seconds
   kIndices,    // not one for each: numbers of records
+  kOrder,      // not one for each: another order, or none: the loader's
   kNothing,    // its class has no first argument
+};
+
+// A length of each record, and how many of its numbers are one of the user's unit.
+struct Measure {
+  std::vector<int64_t> lengths;
+  int64_t parts = 1;
 };
 
 // What an order is made from, next to its arguments.
@@ -28,8 +36,10 @@ struct SamplerData {
   int64_t records = 0;                 // of the source
   std::vector<double> weights = {};    // kWeights
   std::vector<int64_t> integers = {};  // all others
-  int64_t parts = 1;     // lengths count one of so many of the user's unit: a power of ten
-  bool shuffle = false;  // the loader's
+  int64_t parts = 1;  // lengths count one of so many of the user's unit: a power of ten
+  std::vector<Measure> further = {};  // kDurations: what else is known of each record
+  SamplerPtr order = {};              // kOrder
+  bool shuffle = false;               // the loader's
   // kNothing: Source::block_ends(), the records of a global batch, the machines that the ranks are
   // on, and how many streams a state that is resumed has; 0: none is.
   std::vector<int64_t> block_ends = {};
@@ -50,8 +60,13 @@ struct SamplerRecord {
   SamplerPtr (*make)(SamplerData data, const Arguments& arguments);
 };
 
-// The parameter that weighted and balanced orders have.
+extern const ErrorCode kUnusableOrder;  // HR0722
+
+// The parameter of orders whose epochs have any number of records.
 Param draws_param();
+Param replacement_param();
+// Throws HR0722 where an epoch would have none.
+void check_draws(int64_t draws);
 // Its value: as many as there are records, where it is None.
 int64_t draws_of(const SamplerData& data, const Arguments& arguments);
 

@@ -11,13 +11,15 @@ namespace {
 
 constexpr int64_t kRecords = 30;
 
-// A value for each argument that has no default.
+// A value for each argument that has no default; epochs that end.
 std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
   std::map<std::string, ParamValue> out;
   for (const Param& param : record.params) {
+    const std::string name(param.name);
+    if (name == "draws") out[name] = int64_t{12};
     if (!param.required) continue;
-    if (param.type == ParamType::kInt) out[std::string(param.name)] = int64_t{8};
-    if (param.type == ParamType::kFloat) out[std::string(param.name)] = 8.0;
+    if (param.type == ParamType::kInt || param.type == ParamType::kInts) out[name] = int64_t{8};
+    if (param.type == ParamType::kFloat || param.type == ParamType::kFloats) out[name] = 8.0;
   }
   return out;
 }

@@ -3,7 +3,7 @@
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
 split over ranks without overlap. The classes are made from the registry; nothing here names
-one of them.
+one of them but ``per_epoch``, whose orders are decided in Python.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from headrace import _core, arguments
-from headrace.errors import declare
+from headrace.errors import Error, declare
 from headrace.plain_array import is_masked, plain_array
 from headrace.signatures import sampler_docstring, sampler_fields
 
@@ -32,6 +32,15 @@ _NOT_INDICES = declare(
     "sampler= takes an array of record indices, or an object created by headrace.sampling. "
     "torch's Sampler objects are not supported, because their order cannot be resumed or split "
     "over ranks: pass the indices that they yield as a list, or use weighted() or balanced().",
+)
+
+_CHANGES = declare(
+    "HR0143",
+    "config",
+    "invalid order per epoch",
+    "hr.sampling.per_epoch() asks a function for the order of an epoch, on every rank and again "
+    "after a resume. So it must return the same for the same epoch: draw from a generator that is "
+    "made from the epoch's number inside of the function.",
 )
 
 
@@ -89,6 +98,8 @@ class RecordedSampling(Sampling):
     def _shown(self) -> str:
         name, given = self.record["params"][0]["name"], self._given()
         sized = hasattr(given, "__len__") and not isinstance(given, str)
+        if sized and isinstance(given, tuple) and all(isinstance(each, str) for each in given):
+            return repr(given)
         about = "" if self.record["shuffles"] else f" {name}"
         return f"<{len(given)}{about}>" if sized else repr(given)
 
@@ -101,45 +112,143 @@ class RecordedSampling(Sampling):
             return _core.make_sampler(
                 name, arguments, [], 1, records, shuffle, source.engine, *batches
             )
-        values, parts = _PER_RECORD[self.record["per_record"]](self._given(), source)
-        return _core.make_sampler(name, arguments, values, parts, records, shuffle)
+        if self.record["per_record"] == "order":
+            order = _inner_order(self._given(), source, shuffle, batches)
+            return _core.make_sampler(name, arguments, order, 1, records, shuffle)
+        values, *further = (
+            _PER_RECORD[self.record["per_record"]](given, source) for given in self._measures()
+        )
+        return _core.make_sampler(name, arguments, *values, records, shuffle, further=further)
+
+    def _measures(self) -> tuple[Any, ...]:
+        """Each of several lengths of a record, in a tuple; else the one that is given."""
+        given = self._given()
+        several = isinstance(given, tuple) and any(hasattr(each, "__len__") for each in given)
+        return given if several and self.record["per_record"] == "durations" else (given,)
+
+
+class per_epoch(Sampling):
+    """Each epoch an order of its own: what ``function(epoch)`` returns for it.
+
+    For weights, subsets and mixtures that change, and for orders that you compute yourself.
+
+    Args:
+        function: Takes the epoch's number, and returns record numbers (a one-dimensional array of
+            integers, or a list) or an order of this module. It must return the same whenever it is
+            asked for the same epoch, on every rank, and as many records for each epoch as for
+            epoch 0: a fixed ``draws=`` where orders draw.
+
+    ConfigError HR0143 where two calls for epoch 0 differ, HR0726 for an epoch of another length,
+    HR0727 with what the function raised.
+
+    Example: hr.sampling.per_epoch(lambda epoch: np.arange(epoch % 2, 100, 2))
+    """
+
+    def __init__(self, function: Callable[[int], Any]) -> None:
+        if not callable(function):
+            raise _NOT_INDICES.error(
+                f"per_epoch() takes a function of the epoch (got {type(function).__name__})"
+            )
+        self.function = function
+
+    def __repr__(self) -> str:
+        return f"per_epoch({getattr(self.function, '__qualname__', repr(self.function))})"
+
+    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
+        def order_of(epoch: int) -> _core.Sampler:
+            order = self.function(epoch)
+            if order is None:
+                raise _NOT_INDICES.error(f"{self!r} returned None for epoch {epoch}")
+            return _inner_order(order, source, False, batches)
+
+        try:
+            first, again = order_of(0), order_of(0)
+        except Error:
+            raise
+        except Exception as failure:
+            text = f"{self!r} raised {type(failure).__name__} for epoch 0: {failure}"
+            raise _CHANGES.error(text) from failure
+        if first.fingerprint != again.fingerprint:
+            raise _CHANGES.error(
+                f"{self!r} returned two different orders for epoch 0",
+                hint="draw from np.random.default_rng((seed, epoch)), not from a global generator",
+            )
+        positions = len(first) if not first.batch_sizes else sum(first.batch_sizes)
+        return _core.asked(
+            lambda seed, epoch: order_of(epoch),
+            len(source),
+            positions,
+            first.batch_sizes,
+            first.fingerprint,
+            f"{self!r}, asked before each epoch",
+        )
+
+
+def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
+    """What another order is made of: an order, record numbers, or None for all records."""
+    if given is None:
+        return _core.shuffled_by(source.engine) if shuffle else _core.sequential(len(source))
+    if not isinstance(given, Sampling):
+        given = globals()["indices"](given)
+    if shuffle and not given.shuffles:
+        raise _NOT_INDICES.error(f"shuffle=True has no part in {given!r}", hint="shuffle=False")
+    return given.engine(source, shuffle, batches)
 
 
 # What is given for each record, as the engine takes it, and the parts of its unit that it counts.
-_PerRecord = Callable[[Any, Records], tuple[list[Any], int]]
+_PerRecord = Callable[[Any, Records], tuple[np.ndarray[Any, Any], int]]
 
 
-def _weights(given: Any, source: Records) -> tuple[list[float], int]:
-    weights = np.array(arguments.numbers("weights", given))
+def _weights(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
+    weights = np.array(arguments.numbers("weights", given), np.float64)
     if weights.shape != (len(source),):
         raise _NOT_INDICES.error(
             f"weights have shape {weights.shape}, the source has {len(source)} records",
             hint="give one weight a record",
         )
-    return weights.tolist(), 1
+    return weights, 1
 
 
-def _lengths(given: Any, source: Records) -> tuple[list[int], int]:
+def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
+    """Integers as they are; anything else numbered in sorted order."""
+    if isinstance(given, str):
+        return np.ascontiguousarray(source.column(given), np.int64), 1
+    values = _array_of("labels", given)
+    if values is None or values.shape != (len(source),) or values.dtype.kind not in "iubUSO":
+        found = type(given).__name__ if values is None else f"{values.dtype} {values.shape}"
+        raise _NOT_INDICES.error(
+            f"labels are {found}, the source has {len(source)} records",
+            hint="give one integer or string a record, or the name of an integer field",
+        )
+    if values.dtype.kind in "iub":
+        return np.ascontiguousarray(values.astype(np.int64)), 1
+    try:
+        return np.unique(values, return_inverse=True)[1].astype(np.int64), 1
+    except TypeError as failure:
+        raise _NOT_INDICES.error(f"labels cannot be sorted: {failure}") from None
+
+
+def _lengths(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     return _in_parts(source.lengths(given) if isinstance(given, str) else given, source)
 
 
-def _durations(given: Any, source: Records) -> tuple[list[int], int]:
+def _durations(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     """Of fields of anything but audio clips their numbers."""
     return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
 
 
 _PER_RECORD: Mapping[str, _PerRecord] = {
     "weights": _weights,
-    "labels": lambda field, source: (source.column(field).tolist(), 1),
+    "labels": _labels,
     "lengths": _lengths,
     "durations": _durations,
-    "indices": lambda array, source: (as_indices(array, len(source)).tolist(), 1),
+    "indices": lambda array, source: (as_indices(array, len(source)), 1),
 }
 
 _MICROSECONDS = 1_000_000  # parts of a unit, of lengths that are no integers
 
 
-def _in_parts(lengths: Any, source: Records) -> tuple[list[int], int]:
+def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     """Lengths as integers, rounded up, and how many of these are one of their units."""
     array = _array_of("lengths", lengths)
     if array is None or array.shape != (len(source),) or array.dtype.kind not in "iuf":
@@ -149,13 +258,11 @@ def _in_parts(lengths: Any, source: Records) -> tuple[list[int], int]:
             hint="give one number a record",
         )
     if array.dtype.kind != "f":
-        whole: list[int] = array.astype(np.int64).tolist()
-        return whole, 1
+        return np.ascontiguousarray(array.astype(np.int64)), 1
     seconds = array.astype(np.float64)
     if not (np.isfinite(seconds) & (np.abs(seconds) < 1e12)).all():
         raise _NOT_INDICES.error("lengths must be finite numbers")
-    parts: list[int] = np.ceil(seconds * _MICROSECONDS).astype(np.int64).tolist()
-    return parts, _MICROSECONDS
+    return np.ceil(seconds * _MICROSECONDS).astype(np.int64), _MICROSECONDS
 
 
 def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
@@ -215,7 +322,7 @@ def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
 
 
 _SAMPLERS: Mapping[str, Mapping[str, Any]] = _core.samplers()
-__all__ = ["Batches", "Records", "Sampling", *sorted(_SAMPLERS)]
+__all__ = ["Batches", "Records", "Sampling", "per_epoch", *sorted(_SAMPLERS)]
 
 
 def __getattr__(name: str) -> Any:

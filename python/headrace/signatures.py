@@ -144,10 +144,11 @@ def format_docstring(record: Mapping[str, Any]) -> str:
 
 _PER_RECORD = {
     "weights": "Any",
-    "labels": "str",
+    "labels": "Any",
     "lengths": "Any",
     "durations": "Any",
     "indices": "Sequence[int] | np.ndarray[Any, Any]",
+    "order": "Any",
 }
 
 

@@ -141,10 +141,11 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
     if is_torchs(sampler, "SubsetRandomSampler"):
         report.add(name, NATIVE, "sampler=indices, shuffle=True")
         return {"sampler": [int(i) for i in sampler.indices], "shuffle": True}
-    if is_torchs(sampler, "WeightedRandomSampler") and sampler.replacement:
+    if is_torchs(sampler, "WeightedRandomSampler"):
         report.add(name, NATIVE, "hr.sampling.weighted()")
         weights = [float(weight) for weight in sampler.weights]
-        return {"sampler": sampling.weighted(weights, int(sampler.num_samples))}
+        again, draws = bool(sampler.replacement), int(sampler.num_samples)
+        return {"sampler": sampling.weighted(weights, draws, replacement=again)}
     return _asked(sampler, records, report)
 
 

@@ -199,10 +199,12 @@ class Asked(Sampling):
         return list(itertools.chain.from_iterable(drawn))
 
 
-def _order_of(asked: Callable[[], Asked | None], records: int, seed: int, epoch: int) -> list[int]:
+def _order_of(
+    asked: Callable[[], Asked | None], records: int, seed: int, epoch: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     of = asked()
     assert of is not None, "a loader keeps its sampler"
-    return list(as_indices(of(seed, epoch), records).tolist())
+    return as_indices(of(seed, epoch), records)
 
 
 def _generator_like(value: Any, words: random.Random) -> Any:

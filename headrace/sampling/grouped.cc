@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of records with one key: all of one resolution, one language, one bucket of lengths.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+#include "headrace/sampling/sampler_record.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kBadGroups{
+    "HR0755", ErrorKind::kConfig, "groups that make no batches",
+    "hr.sampling.grouped() makes batches of records with one key. Of batch_size it takes one number, "
+    "or one for each key in sorted order. With last=\"drop\" a key with fewer records than a batch "
+    "has none, and where that is so for all keys an epoch is empty."};
+
+const uint64_t kGroupKey = hash_name("grouped"), kGroupPlaces = hash_name("grouped places");
+
+enum class Rest { kKeep, kDrop, kPad };
+
+class Grouped final : public Sampler {
+ public:
+  Grouped(const std::vector<int64_t>& keys, const std::vector<int64_t>& batch_sizes, Rest rest)
+      : fingerprint_(mix64(kGroupKey, uint64_t(rest))) {
+    std::map<int64_t, std::vector<int64_t>> by_key;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      by_key[keys[i]].push_back(int64_t(i));
+      fingerprint_ = mix64(fingerprint_, uint64_t(keys[i]));
+    }
+    for (const int64_t size : batch_sizes) fingerprint_ = mix64(fingerprint_, uint64_t(size));
+    if (batch_sizes.size() != 1 && batch_sizes.size() != by_key.size()) {
+      raise(kBadGroups,
+            "batch_size has " + std::to_string(batch_sizes.size()) + " numbers, there are " +
+                std::to_string(by_key.size()) + " keys",
+            "one number, or one for each key in sorted order");
+    }
+    for (auto& [key, records] : by_key) {
+      const size_t number = batch_sizes.size() == 1 ? 0 : records_.size();
+      add_group(std::move(records), batch_sizes[number], rest);
+    }
+    if (batches_.empty()) {
+      raise(kBadGroups, "last=\"drop\" leaves no batch: no key has as many records as a batch",
+            "a smaller batch_size, or last=\"keep\"");
+    }
+    place();
+  }
+
+  int64_t size() const override { return std::ssize(batches_) * largest_; }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    const Batch& batch = batches_[size_t(position / largest_)];
+    const std::vector<int64_t>& records = records_[batch.group];
+    const int64_t slot = batch.first + position % largest_ % batch.count;
+    const Permutation order(std::ssize(records),
+                            mix64(mix64(mix64(seed, epoch), kGroupKey), batch.group));
+    return records[size_t(order(slot % std::ssize(records)))];
+  }
+  std::span<const int64_t> batch_sizes() const override { return sizes_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    return "shuffled into " + std::to_string(batches_.size()) + " batches, each of one of " +
+           std::to_string(records_.size()) + " keys" +
+           (dropped_ > 0 ? " (" + std::to_string(dropped_) + " records left out of an epoch)"
+                         : "") +
+           (repeated_ > 0 ? " (" + std::to_string(repeated_) + " records twice in an epoch)" : "");
+  }
+
+ private:
+  struct Batch {
+    uint64_t group = 0;
+    int64_t first = 0, count = 0;  // of the group's slots; beyond its records it begins again
+  };
+
+  void add_group(std::vector<int64_t> records, int64_t most, Rest rest) {
+    const auto group = uint64_t(records_.size());
+    const auto count = std::ssize(records);
+    const int64_t whole = count / most, left = count % most;
+    if (rest == Rest::kKeep) {  // sizes that differ by one at most: no batch is a small rest
+      const int64_t batches = (count + most - 1) / most;
+      for (int64_t i = 0; i < batches; ++i) {
+        const int64_t first = count * i / batches;
+        batches_.push_back({group, first, count * (i + 1) / batches - first});
+      }
+    } else {
+      const bool pads = rest == Rest::kPad && left > 0;
+      for (int64_t i = 0; i < whole + (pads ? 1 : 0); ++i) {
+        batches_.push_back({group, i * most, most});
+      }
+      if (pads) repeated_ += most - left;
+      if (rest == Rest::kDrop) dropped_ += left;
+    }
+    records_.push_back(std::move(records));
+  }
+
+  // Batches come in an order that is the same in every epoch, so that batch k always has as many.
+  void place() {
+    const Permutation places(std::ssize(batches_), kGroupPlaces);
+    std::vector<Batch> placed(batches_.size());
+    for (size_t k = 0; k < placed.size(); ++k) {
+      placed[k] = batches_[size_t(places(int64_t(k)))];
+      sizes_.push_back(placed[k].count);
+    }
+    batches_ = std::move(placed);
+    largest_ = std::ranges::max(sizes_);
+  }
+
+  std::vector<std::vector<int64_t>> records_;  // by group
+  std::vector<Batch> batches_;                 // as they come in an epoch
+  std::vector<int64_t> sizes_;
+  int64_t largest_ = 0, dropped_ = 0, repeated_ = 0;
+  uint64_t fingerprint_;
+};
+
+const SamplerRecord kGrouped{
+    .name = "grouped",
+    .doc =
+        "Batches of records with one key: all of one resolution, one language, one bucket.\n\n"
+        "An epoch shuffles the records of each key. How many records batch k has, and of which key "
+        "they are, is the same in every epoch, so every epoch has as many batches, on all ranks. The "
+        "loader is given no batch_size. ``np.digitize(lengths, bounds)`` makes buckets with bounds "
+        "of your own.",
+    .example = "hr.sampling.grouped([0, 1, 0, 1], batch_size=2)",
+    .per_record = PerRecord::kLabels,
+    .given = {.name = "key",
+              .type = ParamType::kString,
+              .doc = "A value for each record (integers or strings), or the name of an integer "
+                     "field.",
+              .required = true},
+    .params = {{.name = "batch_size",
+                .type = ParamType::kInts,
+                .doc = "Records of a batch, of all ranks together: one number, or one for each key "
+                       "in sorted order.",
+                .required = true,
+                .minimum = 1,
+                .maximum = 2147483647,
+                .min_count = 1},
+               {.name = "last",
+                .type = ParamType::kString,
+                .doc = "Of a key whose records do not fill its last batch. \"keep\": its batches "
+                       "differ by one record at most. \"drop\": other records are left out in each "
+                       "epoch. \"pad\": the first records of the key come again.",
+                .fallback = std::string("keep"),
+                .choices = {"keep", "drop", "pad"}}},
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      if (data.integers.empty()) raise(kUnusableOrder, "there are no records to group");
+      const std::string& last = arguments.text("last");
+      const Rest rest = last == "keep" ? Rest::kKeep : last == "drop" ? Rest::kDrop : Rest::kPad;
+      return std::make_shared<Grouped>(data.integers, arguments.integers("batch_size"), rest);
+    }};
+const Register<SamplerRecord> registered_grouped(kGrouped);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Epochs of any length: passes over the records without a pause between them.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+#include "headrace/sampling/sampler_record.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNotRepeated{
+    "HR0729", ErrorKind::kConfig, "order whose epochs cannot be cut",
+    "hr.sampling.repeat() cuts the epochs of an order, one after the other, into epochs of another "
+    "length. An order that decides how many records each batch has is not cut: an epoch of it ends "
+    "with a batch. Iterate the loader again for the next epoch, or give repeat() another order."};
+
+// Positions of an epoch that does not end: what a double holds exactly, since states are JSON.
+constexpr int64_t kEndless = int64_t{1} << 53;
+
+class Repeated final : public Sampler {
+ public:
+  Repeated(SamplerPtr order, int64_t draws) : order_(std::move(order)), draws_(draws) {}
+
+  int64_t size() const override { return order_->size() > 0 ? draws_ : 0; }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    const Place place = place_of(epoch, position);
+    return order_->index(seed, place.pass, place.position);
+  }
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    while (!out.empty()) {
+      const Place place = place_of(epoch, begin);
+      const int64_t run = std::min<int64_t>(std::ssize(out), order_->size() - place.position);
+      order_->indices(seed, place.pass, place.position, out.first(size_t(run)));
+      out = out.subspan(size_t(run));
+      begin += run;
+    }
+  }
+  int64_t streams() const override { return order_->streams(); }
+  void forget() const override { order_->forget(); }
+  uint64_t fingerprint() const override {
+    return mix64(mix64(hash_name("repeated"), order_->fingerprint()), uint64_t(draws_));
+  }
+  std::string description() const override {
+    return (draws_ == kEndless ? "without end: " : std::to_string(draws_) + " positions of: ") +
+           order_->description();
+  }
+
+ private:
+  struct Place {
+    uint64_t pass;     // epoch of the order
+    int64_t position;  // in it
+  };
+  Place place_of(uint64_t epoch, int64_t position) const {
+    const uint64_t place = epoch * uint64_t(draws_) + uint64_t(position);
+    const auto records = static_cast<uint64_t>(order_->size());
+    return {place / records, int64_t(place % records)};
+  }
+
+  const SamplerPtr order_;
+  const int64_t draws_;
+};
+
+}  // namespace
+
+SamplerPtr repeated(SamplerPtr order, int64_t draws) {
+  check_draws(draws);
+  if (!order->batch_sizes().empty()) {
+    raise(kNotRepeated, "repeat() of an order that decides how many records a batch has (" +
+                            order->description() + ")");
+  }
+  return std::make_shared<Repeated>(std::move(order), draws);
+}
+
+namespace {
+
+const SamplerRecord kRepeat{
+    .name = "repeat",
+    .doc =
+        "Epochs of any length: all records once, then all again in another order, without a pause, "
+        "cut into epochs of ``draws`` records.\n\n"
+        "For steps per epoch that do not depend on the size of the dataset (``draws`` is steps times "
+        "the global batch), and for runs that count steps: without ``draws`` the only epoch does not "
+        "end. No table is kept, however long it is.",
+    .example = "hr.sampling.repeat(draws=1000)",
+    .per_record = PerRecord::kOrder,
+    .given = {.name = "order",
+              .type = ParamType::kString,
+              .doc = "What is repeated: an order of this module or record numbers. None: all "
+                     "records, as the loader's ``shuffle`` says.",
+              .or_none = true},
+    .params = {{.name = "draws",
+                .type = ParamType::kInt,
+                .doc = "Records of an epoch. None: it does not end.",
+                .minimum = 1}},
+    .shuffles = true,
+    .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
+      return repeated(std::move(data.order),
+                      arguments.is_none("draws") ? kEndless : arguments.integer("draws"));
+    }};
+const Register<SamplerRecord> registered_repeat(kRepeat);
+
+}  // namespace
+
+}  // namespace headrace
