@@ -8,7 +8,7 @@ fuzz/NAME/ in the repository grew out of these: each target ran for some minutes
 `NAME_fuzz -merge=1 fuzz/NAME build/fuzz/corpus/NAME` kept what reaches more code. What they are
 stands in tools/fuzz_seeds/, a module a family.
 
-Needs NumPy, Pillow, h5py and lmdb (./dev test installs them).
+Needs NumPy, Pillow, h5py, lmdb and torch (./dev test installs them).
 """
 
 from __future__ import annotations

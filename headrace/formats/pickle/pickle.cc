@@ -9,9 +9,9 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/arrays/binary_file.h"
-#include "headrace/formats/arrays/zip_directory.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
+#include "headrace/formats/torch_file/torch_file.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 
@@ -42,16 +42,6 @@ bool is_old_torch(std::span<const uint8_t> begin) {
   return begin.size() >= kMark.size() && std::equal(kMark.begin(), kMark.end(), begin.begin());
 }
 
-bool is_torch_archive(const std::string& path) {
-  if (has_suffix(path, ".npz") || !begins_as_zip(path)) return false;
-  const Result<File> file = File::open(path);
-  if (!file) return false;
-  const Result<std::vector<ZipMember>> members = read_zip_directory(*file);
-  return members && std::any_of(members->begin(), members->end(), [](const ZipMember& member) {
-           return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
-         });
-}
-
 bool begins_so(const std::string& path) {
   std::array<uint8_t, 16> begin{};
   const size_t count = peek_binary(path, begin);
@@ -73,7 +63,8 @@ Kind kind_of(const std::string& path) {
   std::array<uint8_t, 16> bytes{};
   const size_t count = peek_binary(path, bytes);
   const auto begin = std::span<const uint8_t>(bytes).first(count);
-  if (is_old_torch(begin) || is_torch_archive(path)) return Kind::kTorch;
+  if (is_torch_archive(path)) return Kind::kNone;  // which is read without loading it
+  if (is_old_torch(begin)) return Kind::kTorch;
   if (has_suffix(path, ".pth") || has_suffix(path, ".pt")) return Kind::kTorch;
   if (has_suffix(path, ".joblib")) return Kind::kJoblib;
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -92,9 +83,8 @@ bool is_pickle(const std::string& path) { return kind_of(path) != Kind::kNone; }
 std::string way_out(Kind kind) {
   switch (kind) {
     case Kind::kTorch:
-      return "if you trust it: tensors = torch.load(path, weights_only=True); "
-             "safetensors.torch.save_file(tensors, \"data.safetensors\"), for a dictionary of "
-             "tensors";
+      return "if you trust it: torch.save(torch.load(path, weights_only=True), \"data.pt\") writes "
+             "a file that is read, where it holds tensors";
     case Kind::kCifar:
       return "download the binary version (cifar-10-binary.tar.gz, cifar-100-binary.tar.gz) and "
              "open its folder";
@@ -108,7 +98,7 @@ std::string way_out(Kind kind) {
 
 SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
   const Kind kind = kind_of(path);
-  std::string what = kind == Kind::kTorch   ? "this is a file of torch.save, a pickle"
+  std::string what = kind == Kind::kTorch   ? "this is an old file of torch.save, a pickle"
                      : kind == Kind::kCifar ? "this is CIFAR's Python version, which is pickled"
                                             : "this is a pickle";
   throw Exception(Error{.code = &kPickle,
@@ -120,7 +110,7 @@ SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
 const FormatRecord kPickleRecord{
     .name = "pickle",
     .doc =
-        "Pickles (.pkl, .pt, .pth, CIFAR's Python version, joblib): refused, with the way out. "
+        "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): refused, with the way out. "
         "Loading one runs the code that its author put into it.",
     .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
     .params = {},
