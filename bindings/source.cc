@@ -14,6 +14,7 @@
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
+#include "headrace/sources/image_sizes.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/simulated.h"
 #include "headrace/sources/sound_forms.h"
@@ -107,6 +108,81 @@ Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::han
     *to++ = form.sample_rate;
     *to++ = form.channels;
   }
+  return out;
+}
+
+size_t field_number(const Source& source, const std::string& name) {
+  const auto found = std::ranges::find(source.schema(), name, &Field::name);
+  if (found == source.schema().end()) throw nb::value_error(("no field " + name).c_str());
+  return size_t(found - source.schema().begin());
+}
+
+// Height, width and Exif orientation of every record's image.
+Array image_sizes_of(const SourceHandle& self, const std::string& name, int threads,
+                     nb::handle progress) {
+  const size_t number = field_number(*self.source, name);
+  const Field& field = self.source->schema()[number];
+  if (!is_picture(field.kind) || !field.encoded || threads < 1) {
+    throw nb::value_error(("\"" + name + "\" is not a field of encoded images").c_str());
+  }
+  const Progress report = progress_from(progress);
+  std::vector<ImageSize> sizes;
+  {
+    ReleasedGil no_gil;
+    sizes = read_image_sizes(*self.source, number, threads, report);
+  }
+  Array out = make_array(DType::kInt64, {std::ssize(sizes), 3});
+  auto* to = static_cast<int64_t*>(out.view.data);
+  for (const ImageSize& size : sizes) {
+    *to++ = size.height;
+    *to++ = size.width;
+    *to++ = size.orientation;
+  }
+  return out;
+}
+
+// All values of one field, which is no file: an array with one row a record where all have one
+// shape, else a list. Throws a bad record's error.
+nb::object values_of(const SourceHandle& self, const std::string& name) {
+  constexpr int64_t kAtOnce = 256;
+  const Source& source = *self.source;
+  const size_t number = field_number(source, name);
+  const Field& field = source.schema()[number];
+  const bool is_dense = !field.encoded && !is_string(field.kind) &&
+                        std::ranges::all_of(field.shape, [](int64_t size) { return size >= 0; });
+  Shape shape = field.shape;
+  shape.insert(shape.begin(), source.size());
+  Array dense = make_array(is_dense ? field.dtype : DType::kUInt8, is_dense ? shape : Shape{0});
+  const size_t bytes = source.size() > 0 ? dense.view.dense_bytes() / size_t(source.size()) : 0;
+  nb::list out;
+  std::vector<bool> wanted(source.schema().size());
+  wanted[number] = true;
+  std::vector<RecordData> records(kAtOnce);
+  for (int64_t first = 0; first < source.size(); first += kAtOnce) {
+    check_signals();
+    std::vector<int64_t> indices;
+    for (int64_t i = first; i < std::min(first + kAtOnce, source.size()); ++i) indices.push_back(i);
+    const auto read = std::span(records).first(indices.size());
+    {
+      ReleasedGil no_gil;
+      source.read(indices, wanted, read);
+    }
+    for (size_t i = 0; i < read.size(); ++i) {
+      if (!read[i].result) throw Exception(read[i].result.error());
+      const FieldData& data = read[i].fields[number];
+      if (!is_dense) {
+        out.append(value_of(field, data));
+        continue;
+      }
+      const bool is_scalar = data.bytes.empty() && field.dtype == DType::kInt64;
+      auto* to = static_cast<uint8_t*>(dense.view.data) + size_t(indices[i]) * bytes;
+      if (!is_scalar && data.bytes.size() != bytes) throw nb::value_error("values differ in size");
+      std::memcpy(to,
+                  is_scalar ? reinterpret_cast<const uint8_t*>(&data.scalar) : data.bytes.data(),
+                  bytes);
+    }
+  }
+  if (is_dense) return nb::cast(std::move(dense));
   return out;
 }
 
@@ -226,6 +302,15 @@ void bind_source(nb::module_& module) {
                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
           "Frames, sample rate and channels of every record's audio, by its header; of a bad one -1 "
           "frames.")
+      .def("image_sizes", &image_sizes_of, nb::arg("field"), nb::arg("threads"),
+           nb::arg("progress").none(),
+           nb::sig("def image_sizes(self, field: str, threads: int, progress: "
+                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
+           "Height, width and Exif orientation of every record's image, by its header; of a bad "
+           "one -1.")
+      .def("values", &values_of, nb::arg("field"),
+           nb::sig("def values(self, field: str) -> typing.Any"),
+           "All values of one field: an array where all have one shape, else a list.")
       .def("read", &read_record, nb::arg("index"), nb::arg("only") = "",
            nb::sig("def read(self, index: int, only: str = '') -> dict[str, typing.Any]"),
            "One record, or one field of it, images as they are stored.");

@@ -118,6 +118,8 @@ def test_positions_of_samplers(name: str) -> None:
     sampler.index(0, 0, len(sampler) - 1)
     for position in (*FAR, len(sampler)):
         refused(lambda at: sampler.index(0, 0, at), position)
+        refused(lambda at: sampler.indices(0, 0, at, 1), position)
+        refused(lambda count: sampler.indices(0, 0, 0, count), position + (position > 0))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +209,9 @@ def test_sides_of_deferred_pictures() -> None:
 
 # Those that the tests above call, and numbers that are no index.
 SWEPT = {
-    "Source": {"key(index)", "file(index)", "read(index)"},
-    "Sampler": {"index(seed)", "index(epoch)", "index(position)"},
+    "Source": {"key(index)", "file(index)", "read(index)", "image_sizes(threads)"},
+    "Sampler": {"index(seed)", "index(epoch)", "index(position)"}
+    | {f"indices({name})" for name in ("seed", "epoch", "begin", "count")},
     "Loader": {"batch(epoch)", "batch(index)", "indices(epoch)", "indices(index)"}
     | {"set_epoch(epoch)", "weight(batch)"},
     "StoredBatch": {"values(field)", "views(field)"},

@@ -8,6 +8,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/codecs/audio/sound.h"
 #include "headrace/fields/stored_ranges.h"
+#include "headrace/sources/kept_headers.h"
 
 namespace headrace {
 namespace {
@@ -47,13 +48,27 @@ KnownForms& known() {
   return forms;
 }
 
+SoundForms remember(const Source& source, size_t field, std::vector<SoundForm> forms) {
+  auto made = std::make_shared<const std::vector<SoundForm>>(std::move(forms));
+  known().keep(key_of(source, field), made);
+  return made;
+}
+
 }  // namespace
 
 SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress) {
   constexpr int64_t kToldEvery = 256;
+  constexpr size_t kNumbers = 3;  // of a record, as they are kept
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
+  if (const auto kept = kept_headers(source, field, kNumbers)) {
+    for (size_t i = 0; i < forms.size(); ++i) {
+      const int64_t* const numbers = kept->data() + i * kNumbers;
+      forms[i] = {numbers[0], static_cast<int32_t>(numbers[1]), static_cast<int32_t>(numbers[2])};
+    }
+    return remember(source, field, std::move(forms));
+  }
   AudioDecoders decoders;
   RecordData record;
   record.by_range = &wanted;  // of a long sound its header
@@ -68,9 +83,12 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
     }
     if (progress && i % kToldEvery == 0) progress(i, source.size());
   }
-  auto made = std::make_shared<const std::vector<SoundForm>>(std::move(forms));
-  known().keep(key_of(source, field), made);
-  return made;
+  std::vector<int64_t> numbers;
+  for (const SoundForm& form : forms) {
+    numbers.insert(numbers.end(), {form.frames, form.sample_rate, form.channels});
+  }
+  keep_headers(source, field, numbers);
+  return remember(source, field, std::move(forms));
 }
 
 std::vector<SoundForms> known_sound_forms(const Source& source) {

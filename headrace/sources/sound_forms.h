@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of a source's sounds say: how long they are, at which rate, with how many
-// channels. Read once, on demand; kept in the process for who asks later, loaders above all.
+// channels. Read once, on demand; kept in the process for loaders, and in the user's cache for
+// later runs (kept_headers.h).
 #pragma once
 
 #include <cstdint>

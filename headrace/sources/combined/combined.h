@@ -28,7 +28,8 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
 
 struct JoinOptions {
   // "key": the records' keys, without the source's root and without suffix, so that a/1.jpg in one
-  // folder meets a/1.wav in another. Else an integer field of both.
+  // folder meets a/1.wav in another. "position": record i of both, which have as many. Else an
+  // integer field of both.
   std::string on = "key";
   std::map<std::string, std::string> rename = {};  // fields of `right` that get another name
   std::vector<std::string> kinds = {};             // of fields: field_kinds.h, kinds_from()

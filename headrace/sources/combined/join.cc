@@ -14,8 +14,9 @@ namespace {
 const ErrorCode kBadJoin{
     "HR0498", ErrorKind::kConfig, "invalid join",
     "A join pairs records with the same key: with on=\"key\", their names below the source's "
-    "folder, without suffix; with on=FIELD, the values of an integer field that both have. Each "
-    "value may occur once in the right source, and no other field may be in both: "
+    "folder, without suffix; with on=\"position\", their numbers, of which both sources have "
+    "equally many; with on=FIELD, the values of an integer field that both have. Each value may "
+    "occur once in the right source, and no other field may be in both: "
     "rename={\"label\": \"speaker\"} renames a field of the right source."};
 
 // "data/a/1.jpg" in "data/" -> "a/1".
@@ -201,6 +202,7 @@ class Join final : public Source {
   }
 
   void pair_up(const std::string& on) {
+    if (on == "position") return pair_up_by_position();
     const std::vector<std::string> keys = values_of(*right_, on, "right");
     std::unordered_map<std::string_view, int64_t> places;
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -227,6 +229,16 @@ class Join final : public Source {
                 (keys.empty() ? "" : keys[0]) + "'",
             "on= names what they have in common");
     }
+  }
+
+  void pair_up_by_position() {
+    if (left_->size() != right_->size()) {
+      raise(kBadJoin,
+            "the left source has " + counted(left_->size(), "record") + ", the right " +
+                counted(right_->size(), "record"),
+            "on=\"position\" joins record i of both");
+    }
+    for (int64_t i = 0; i < left_->size(); ++i) pairs_.push_back({i, i});
   }
 
   SourcePtr left_, right_;

@@ -6,6 +6,7 @@ and of Python objects, `selection` and `combined` of other sources. `arrow_files
 read what the engine leaves to libraries. Public names are those of this package.
 """
 
+from headrace.sources import refined as refined  # gives Source its filter, sort_by, map
 from headrace.sources.columns import records
 from headrace.sources.opening import open
 from headrace.sources.selection import split, subset

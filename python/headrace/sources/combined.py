@@ -123,7 +123,8 @@ def join(
     """Records of two sources that belong together, with the fields of both.
 
     on: "key" pairs names below the sources' folders, without suffix (``a/1.jpg`` and ``a/1.wav``);
-    else an integer field of both. Records without a partner are left out; the ``repr`` counts them.
+    "position" record i of both, which have as many; else an integer field of both. Records without
+    a partner are left out; the ``repr`` counts them.
     rename: new names for fields of ``right``, where both have one of the same name.
     kinds: what fields mean (``Source.with_kinds``): images that are renamed to a mask are images
     until you say ``kinds={"mask": "mask"}``, and you are asked.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -32,11 +33,14 @@ _NO_COLUMN = declare(
     "HR0155",
     "config",
     "unknown column",
-    "column() gives all values of an integer field, such as a label, without reading images. The "
-    "source has no integer field of this name.",
+    "column() gives all values of a field that is not an image, audio or video file: integers, "
+    "floats, tensors, text. lengths() and sizes() read how long or large files are from their headers.",
 )
 
 Progress = Callable[[int, int], object]
+
+# By name: what stands on sources and is offered as their methods (refined.py).
+refinements: dict[str, Callable[..., Any]] = {}
 
 
 class Source:
@@ -173,55 +177,130 @@ class Source:
         """
         return self.engine.key(self._number(index))
 
-    def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """All values of an integer field, without reading an image."""
-        integers = [f.name for f in self.schema if f.dtype == "int64" and f.shape == ()]
-        if name not in integers:
-            raise _NO_COLUMN.error(
-                f"{name!r} is not an integer field", hint=did_you_mean(name, integers)
-            )
-        values: np.ndarray[Any, np.dtype[np.int64]] = np.array(self.engine.integer_column(name))
-        if len(values) != len(self):  # the source has no list of them: read the records
-            values = np.array(list(self._values(name)), np.int64)
-        return values
+    def column(self, name: str) -> Any:
+        """All values of a field, without reading an image, audio or video: an array of its dtype
+        with one row a record; of text, and of values that differ in shape, a list.
 
-    def _values(self, name: str) -> Iterator[Any]:
-        """A field's values, of one number each, record by record."""
-        return (np.asarray(self.engine.read(i, name)[name])[()] for i in range(len(self)))
+        Of integers a bad record has -1; of other fields it raises its error.
+        """
+        field = self._field(name)
+        if field.encoded:
+            raise _NO_COLUMN.error(
+                f"{name!r} is a field of {field.kind} files",
+                hint=f"src.lengths({name!r}) reads their headers, src[i][{name!r}] one value",
+            )
+        if field.dtype == "int64" and field.shape == ():
+            values = np.array(self.engine.integer_column(name))
+            if len(values) == len(self):
+                return values
+        values = self.engine.values(name)
+        return values if isinstance(values, list) else np.array(values)
+
+    def _field(self, name: str) -> _core.Field:
+        found = next((field for field in self.schema if field.name == name), None)
+        if found is None:
+            names = [field.name for field in self.schema]
+            raise _NO_COLUMN.error(f"{name!r} is not a field", hint=did_you_mean(name, names))
+        return found
 
     def _numbers(self, name: str) -> np.ndarray[Any, Any]:
-        """All values of a field of one number, floats as they are."""
-        scalars = {f.name: str(f.dtype) for f in self.schema if f.shape == () and not f.encoded}
-        if not scalars.get(name, "").startswith("float"):
-            return self.column(name)
-        return np.array(list(self._values(name)), np.float64)
+        """All values of a field of one number."""
+        field = self._field(name)
+        if field.encoded or field.shape != () or field.kind in ("text", "bytes"):
+            raise _NO_COLUMN.error(f"{name!r} has no one number for each record")
+        values: np.ndarray[Any, Any] = self.column(name)
+        return values.astype(np.float64) if values.dtype.kind == "f" else values.astype(np.int64)
 
-    def lengths(
-        self, name: str, progress: Callable[[int, int], object] | None = None
-    ) -> np.ndarray[Any, Any]:
-        """How long the audio clips of a field are, in frames, by their headers; of a bad record -1.
+    def lengths(self, name: str, progress: Progress | None = None) -> np.ndarray[Any, Any]:
+        """How long or large the values of a field are: of audio their frames and of images their
+        pixels, by their headers, of a bad record -1; of text its characters; of a field of one
+        number its values.
 
-        Reads every record once. Of a field of one number its values.
+        Headers are read once, and kept in the cache for later runs.
         """
-        if not self._has_sounds(name):
-            return self._numbers(name)
-        return np.array(self.engine.sound_forms(name, progress))[:, 0]
+        if self._has_sounds(name):
+            return np.array(self.engine.sound_forms(name, progress))[:, 0]
+        field = self._field(name)
+        if field.is_picture and field.encoded:
+            sizes = self.sizes(name, progress)
+            return np.where(sizes[:, 0] < 0, -1, sizes[:, 0] * sizes[:, 1])
+        if field.kind == "text":
+            return np.array([len(value) for value in self.column(name)], np.int64)
+        return self._numbers(name)
+
+    def sizes(self, name: str = "image", progress: Progress | None = None) -> Any:
+        """Height and width of a field's images, by their headers: int64 of shape (N, 2); of a bad
+        record -1. Headers are read once, and kept in the cache for later runs."""
+        field = self._field(name)
+        if not field.is_picture:
+            raise _NO_COLUMN.error(f"{name!r} is not a field of images")
+        if not field.encoded:
+            shapes = [np.shape(value)[-2:] for value in self.engine.values(name)]
+            return np.array(shapes, np.int64).reshape(-1, 2)
+        threads = max(1, min(16, len(os.sched_getaffinity(0))))
+        found = np.array(self.engine.image_sizes(name, threads, progress))
+        turned = (found[:, 2] >= 5) & self.upright
+        return np.where(turned[:, None], found[:, 1::-1], found[:, :2])
 
     def durations(
         self, name: str, progress: Callable[[int, int], object] | None = None
     ) -> np.ndarray[Any, Any]:
         """How long the audio clips of a field are, in seconds, by their headers; of a bad record 0.
 
-        Reads every record once. Of a field of one number its values.
+        Reads every record once. Of other fields what ``lengths`` gives.
         """
         if not self._has_sounds(name):
-            return self._numbers(name)
+            return self.lengths(name, progress)
         frames, rates, _ = np.array(self.engine.sound_forms(name, progress)).reshape(-1, 3).T
         seconds: np.ndarray[Any, Any] = np.maximum(frames, 0) / np.maximum(rates, 1)
         return seconds
 
     def _has_sounds(self, name: str) -> bool:
         return any(f.name == name and f.kind == "audio" and f.encoded for f in self.schema)
+
+    def filter(self, where: Any) -> Source:
+        """The records for which ``where`` is true, in their order.
+
+        where: an expression of fields as text; a function of the record, a mapping that reads a
+        field when it is asked for it; or an array of booleans. Images are not read, unless a
+        function asks for them. ConfigError HR0145 where none is left, HR0144 for an expression that
+        is none.
+
+        >>> import headrace
+        >>> src = headrace.records(x=[0.2, 0.7, 0.9], label=["cat", "dog", "cat"])
+        >>> src.filter("x > 0.5 and label == 'cat'").column("x").tolist()
+        [0.9]
+        >>> len(src.filter(lambda record: record["x"] < 0.8))
+        2
+        """
+        return refinements["filtered"](self, where)
+
+    def sort_by(self, key: Any, *, reverse: bool = False) -> Source:
+        """The records in the order of ``key``: an expression as text, a function or an array, as
+        ``filter`` takes them. Equal ones keep their order."""
+        return refinements["sorted_by"](self, key, bool(reverse))
+
+    def map(self, function: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Source:
+        """The same records with more fields: what ``function(record)`` returns for each.
+
+        The function is called once for each record, now, and its values are kept in memory; what
+        computes pixels belongs into the loader's list of transforms. ConfigError HR0145.
+
+        >>> import headrace
+        >>> src = headrace.open({"text": ["a b", "c"], "label": [0, 1]})
+        >>> src.map(lambda record: {"words": len(record["text"].split())}).column("words").tolist()
+        [2, 1]
+        """
+        return refinements["mapped"](self, function)
+
+    def with_columns(self, **columns: Any) -> Source:
+        """The same records with more fields: columns as ``hr.records`` takes them."""
+        return refinements["with_columns"](self, columns)
+
+    def to_arrow(self, fields: Iterable[str] | str | None = None) -> Any:
+        """A ``pyarrow.Table`` of the fields; None: all but images, audio and video. Those that are
+        named come as their files' bytes."""
+        return refinements["arrow_table"](self, fields)
 
     def facts(self) -> Facts:
         """What a copy of it in another process must have as well."""

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the encoded images of a field are, by their headers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+struct ImageSize {
+  int64_t height = -1, width = -1;  // as stored; -1: a bad record
+  int64_t orientation = 1;          // as Exif has it: from 5 on height and width change places
+};
+
+// Of all records, on so many threads; kept in the user's cache (kept_headers.h). REQUIRES: an
+// encoded field of images or masks. Throws what `progress` throws, and Exception: storage errors.
+std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
+                                        const Progress& progress);
+
+}  // namespace headrace

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source's records filtered, sorted and with more columns: behind the methods of ``Source``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare, did_you_mean
+from headrace.sources.columns import records
+from headrace.sources.expressions import values_of
+from headrace.sources.recipe import Recipe, makes_sources
+from headrace.sources.rows import Rows
+from headrace.sources.source import Source, refinements
+
+_NO_RECORDS = declare(
+    "HR0145",
+    "config",
+    "records that cannot be chosen or extended so",
+    "filter() keeps the records for which its condition is true, and at least one. sort_by() wants "
+    "a number or a text for each record. map() and with_columns() add fields: one value for each "
+    "record, under names that the source does not have.",
+)
+
+
+@makes_sources
+def filtered(src: Source, where: Any) -> Source:
+    """``src.filter(where)``."""
+    values = _values(src, where, "filter")
+    if values.dtype != bool:
+        raise _NO_RECORDS.error(
+            f"filter() wants True or False for each record (got {values.dtype} values)",
+            hint='a condition: "score > 0.5", or a function that returns one',
+        )
+    chosen = np.flatnonzero(values)
+    if len(chosen) == 0:
+        raise _NO_RECORDS.error(
+            f"filter({_shown(where)}) leaves none of {len(src):,} records",
+            hint="look at src.column(name) for the values that there are",
+        )
+    engine = _core.subset(src.engine, chosen)
+    return Source(engine, made_of=[src], recipe=Recipe(filtered, {"src": src, "where": where}))
+
+
+@makes_sources
+def sorted_by(src: Source, key: Any, reverse: bool) -> Source:
+    """``src.sort_by(key, reverse=reverse)``. Equal ones keep their order."""
+    values = _values(src, key, "sort_by")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise _NO_RECORDS.error(
+            f"sort_by({_shown(key)}): {int(np.isnan(values).sum()):,} values are not numbers",
+            hint='filter them first: src.filter("x == x")',
+        )
+    try:
+        order = np.argsort(values, kind="stable")
+        if reverse:
+            order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+    except TypeError as failure:
+        raise _NO_RECORDS.error(f"sort_by({_shown(key)}): {failure}") from None
+    engine = _core.subset(src.engine, np.ascontiguousarray(order, np.int64))
+    call = {"src": src, "key": key, "reverse": reverse}
+    return Source(engine, made_of=[src], recipe=Recipe(sorted_by, call))
+
+
+@makes_sources
+def mapped(src: Source, function: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Source:
+    """``src.map(function)``."""
+    columns: dict[str, list[Any]] = {}
+    for index, row in enumerate(Rows(src)):
+        values = _called(function, row, index, "map")
+        if not isinstance(values, Mapping) or not values:
+            raise _NO_RECORDS.error(
+                f"map() wants a dictionary of new fields (got {type(values).__name__} for record "
+                f"{index})",
+                hint='lambda record: {"length": len(record["text"])}',
+            )
+        if index and values.keys() != columns.keys():
+            raise _NO_RECORDS.error(
+                f"map(): record {index} has {sorted(values)}, record 0 {sorted(columns)}"
+            )
+        for name, value in values.items():
+            columns.setdefault(name, []).append(value)
+    return _extended(src, columns, Recipe(mapped, {"src": src, "function": function}))
+
+
+@makes_sources
+def with_columns(src: Source, columns: Mapping[str, Any]) -> Source:
+    """``src.with_columns(**columns)``."""
+    return _extended(src, columns, Recipe(with_columns, {"src": src, "columns": columns}))
+
+
+def _extended(src: Source, columns: Mapping[str, Any], recipe: Recipe) -> Source:
+    names = {field.name for field in src.schema}
+    if taken := sorted(names & set(columns)):
+        raise _NO_RECORDS.error(
+            f"the source has a field {taken[0]!r} already", hint="give the new one another name"
+        )
+    if not columns:
+        raise _NO_RECORDS.error("no columns were given")
+    more = records(**{name: _column(values) for name, values in columns.items()})
+    if len(more) != len(src):
+        raise _NO_RECORDS.error(f"columns of {len(more):,} values for {len(src):,} records")
+    engine = _core.join(src.engine, more.engine, "position", {}, [])
+    return Source(engine, made_of=[src], recipe=recipe)
+
+
+def _column(values: Any) -> Any:
+    """Numbers of Python as an array; lists of paths and texts as they are."""
+    if isinstance(values, (list, tuple)) and values and not isinstance(values[0], (str, bytes)):
+        return np.asarray(values) if not hasattr(values[0], "__fspath__") else list(values)
+    return values
+
+
+def _values(src: Source, given: Any, what: str) -> np.ndarray[Any, Any]:
+    """A value for each record: of an expression, a function, or an array."""
+    if isinstance(given, str):
+        return values_of(src, given)
+    if callable(given):
+        calls = (_called(given, row, index, what) for index, row in enumerate(Rows(src)))
+        values = np.array(list(calls))
+    else:
+        values = np.asarray(given)
+    if values.shape == (len(src),):
+        return values
+    raise _NO_RECORDS.error(
+        f"{what}() wants one value for each of {len(src):,} records (got shape {values.shape})",
+        hint="an expression of fields as text, a function of the record, or an array",
+    )
+
+
+def _called(function: Any, row: Any, index: int, what: str) -> Any:
+    try:
+        return function(row)
+    except Exception as failure:
+        name = getattr(failure, "args", [""])[0] if isinstance(failure, KeyError) else failure
+        raise _NO_RECORDS.error(
+            f"{what}(): the function raised {type(failure).__name__} for record {index}: {name}"
+        ) from failure
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else getattr(value, "__qualname__", "...")
+
+
+def arrow_table(src: Source, fields: Any) -> Any:
+    """``src.to_arrow(fields)``."""
+    import pyarrow as pa
+
+    names = [field.name for field in src.schema if not field.encoded]
+    if fields is not None:
+        known = [field.name for field in src.schema]
+        names = [fields] if isinstance(fields, str) else list(fields)
+        for name in names:
+            if name not in known:
+                raise _NO_RECORDS.error(f"{name!r} is not a field", hint=did_you_mean(name, known))
+    columns = {name: _arrow_column(pa, src.engine.values(name)) for name in names}
+    classes = {"classes": "\n".join(src.classes)} if "label" in columns and src.classes else None
+    return pa.table(columns, metadata=classes)
+
+
+def _arrow_column(pa: Any, values: Any) -> Any:
+    if isinstance(values, list):
+        plain = [
+            value if isinstance(value, (str, bytes)) else np.asarray(value) for value in values
+        ]
+        if plain and isinstance(plain[0], np.ndarray):
+            plain = [value.tolist() if value.ndim != 1 else value for value in plain]
+        return pa.array(plain)
+    array = np.asarray(values)
+    if array.ndim == 1:
+        return pa.array(array)
+    column = pa.array(array.reshape(-1))
+    for extent in reversed(array.shape[1:]):
+        column = pa.FixedSizeListArray.from_arrays(column, int(extent))
+    return column
+
+
+refinements.update(
+    filtered=filtered,
+    sorted_by=sorted_by,
+    mapped=mapped,
+    with_columns=with_columns,
+    arrow_table=arrow_table,
+)
