@@ -135,7 +135,7 @@ def test_a_loader_is_made_again_from_its_description(
 
 def test_a_description_that_fits_no_more_is_refused(folder: Path) -> None:
     described = hr.Loader(folder, STEPS, batch_size=2).description()
-    resize = {"transform": "Resize", "arguments": {"size": [4, 4]}, "fields": []}
+    resize = {"Resize": {"size": [4, 4]}}
     with pytest.raises(hr.ConfigError, match=r"HR0174.*the steps or the outputs"):
         hr.Loader.from_description({**described, "transforms": [resize]})
     with pytest.raises(hr.ConfigError, match=r"HR0174.*records 4, described were 5"):

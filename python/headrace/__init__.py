@@ -24,6 +24,7 @@ from headrace.errors import (
     UnsupportedError,
     Warning,
 )
+from headrace.fail_together import fail_together
 from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
 from headrace.loader import Loader
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from headrace.delivery.resident import resident
     from headrace.insight import doctor, region, watch
     from headrace.migrate import from_dataloader
+    from headrace.trainers.grain import from_grain as from_grain
+    from headrace.trainers.grain import grain as grain
 
 __all__ = [
     *formats.__all__,
@@ -65,6 +68,7 @@ __all__ = [
     "convert",
     "decode",
     "doctor",
+    "fail_together",
     "formats",
     "from_dataloader",
     "imread",
@@ -101,12 +105,14 @@ _LATE = {
     "coco_from_yolo": "headrace.annotations",
     "doctor": "headrace.insight",
     "from_dataloader": "headrace.migrate",
+    "from_grain": "headrace.trainers.grain",
+    "grain": "headrace.trainers.grain",
     "prefetch": "headrace.delivery.prefetch",
     "region": "headrace.insight",
     "resident": "headrace.delivery.resident",
     "watch": "headrace.insight",
 }
-_LATE_MODULES = ("jobs", "ray")  # attributes from then on
+_LATE_MODULES = ("jobs", "ray", "trainers")  # attributes from then on
 
 
 def __getattr__(name: str) -> Any:

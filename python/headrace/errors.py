@@ -176,8 +176,8 @@ def all_codes() -> dict[str, dict[str, str]]:
     import pkgutil
 
     # These declare none; libheadrace is the engine's library, which looks like a module, and
-    # insight.live.metrics needs an extra.
-    none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace")
+    # insight.live.metrics needs an extra, each module of trainers its trainer.
+    none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace", "trainers.")
     silent = tuple(f"headrace.{name}" for name in none)
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):
         if not module.name.startswith(silent):

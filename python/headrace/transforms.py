@@ -200,6 +200,32 @@ def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
     return value
 
 
+def to_config(transforms: Any) -> Any:
+    """A list of transforms, or a dictionary of lists by field, as plain data: what YAML, JSON and
+    Hydra's configurations hold. ConfigError HR0176 for functions of yours.
+
+    >>> from headrace import transforms as T
+    >>> T.to_config([T.Resize(64), T.RandomHorizontalFlip(p=0.2)])
+    [{'Resize': {'size': 64}}, {'RandomHorizontalFlip': {'p': 0.2}}]
+    """
+    from headrace.step_config import config_of  # late
+
+    return config_of(transforms)
+
+
+def from_config(config: Any) -> Any:
+    """The transforms of ``to_config``'s data; a step without arguments may be its name alone.
+    ConfigError HR0177 for what is no such data.
+
+    >>> from headrace import transforms as T
+    >>> T.from_config([{"Resize": {"size": 64}}, "RandomHorizontalFlip"])
+    [Resize(size=64), RandomHorizontalFlip()]
+    """
+    from headrace.step_config import steps_of  # late
+
+    return steps_of(config)
+
+
 def _make_class(record: Mapping[str, Any]) -> type[Transform]:
     members = {
         "record": record,
@@ -215,7 +241,7 @@ _operators = functools.cache(_core.operators)
 
 
 def _names() -> list[str]:
-    return sorted({*_operators(), "Python", "Transform"})
+    return sorted({*_operators(), "Python", "Transform", "from_config", "to_config"})
 
 
 def __getattr__(name: str) -> Any:

@@ -95,8 +95,16 @@ class Batches:
 
     def __iter__(self) -> Iterator[BatchIndices]:
         give_batches(getattr(self.view, "dataset", None))
-        epoch = self.sampler.next_epoch()
-        return (BatchIndices(self, epoch, number) for number in range(len(self)))
+        return self._of_epoch(self.sampler.next_epoch())
+
+    def _of_epoch(self, epoch: int) -> Iterator[BatchIndices]:
+        for number in range(len(self)):
+            yield BatchIndices(self, epoch, number)
+        # Past the epoch's end, as a for loop goes: only now, as until now its last batch was used.
+        if self._next == (epoch, len(self)) and self._run is not None:
+            run, self._run = self._run, None
+            if not run.has_ended():
+                next(run, None)
 
     def take(self, epoch: int, number: int) -> Any:
         """That batch; the ones before it are not made for it."""
@@ -107,9 +115,6 @@ class Batches:
             run = self._run = iter(self.view)
         batch = next(run)
         self._next = (epoch, number + 1)
-        if number + 1 == len(self):
-            next(run, None)  # past the epoch's end, as a for loop goes
-            self._run = None
         return batch
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
+from headrace.frameworks.accelerate import known_to_accelerate
 from headrace.frameworks.torch import devices_for, make_hand_over
 from headrace.frameworks.torch_parts import Batches, Order, Records, finished_batch
 from headrace.loader.viewed import ViewedLoader
@@ -40,6 +42,9 @@ class TorchBatches(Delivered):
     ) -> None:
         targets = devices_for(device)
         super().__init__(loader, make_hand_over(device), batch, targets, depth)
+
+    def __iter__(self) -> Iterator[Any]:
+        return known_to_accelerate(self.loader, super().__iter__())
 
     @functools.cached_property
     def dataset(self) -> Any:

@@ -6,18 +6,16 @@ What belongs to a process alone (threads, memory, which rank it is) is not in it
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, sampling, transforms
-from headrace.dtypes import dtype_name
+from headrace import _core, sampling
 from headrace.errors import declare, warn
 from headrace.loader.assembly import Assembly
 from headrace.loader.options import KEYWORDS
 from headrace.sources import Source
 from headrace.sources.recipe import plain_recipe, plain_value, source_of_plain, value_of_plain
-from headrace.steps import Step
+from headrace.step_config import config_of, name_of, steps_of
 
 _NOT_PLAIN = declare(
     "HR0173",
@@ -44,7 +42,7 @@ NOT_PICKLABLE = declare(
     "plain data, and state_dict() holds the position.",
 )
 
-_VERSION = 1
+_VERSION = 2
 
 
 def decides(name: str) -> bool:
@@ -82,7 +80,7 @@ def describe(assembly: Assembly) -> dict[str, Any]:
         "description": _VERSION,
         "headrace": _core.__version__,
         "source": plain_recipe(source),
-        "transforms": _plain(steps),
+        "transforms": config_of(steps, plain_value, _NOT_PLAIN),
         "keywords": {name: _plain(value) for name, value in given.items()},
         "records": len(source),
         "fingerprint": f"{source.fingerprint:016x}",
@@ -101,7 +99,7 @@ def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any
         if description[what] != here:
             raise _DIFFERS.error(f"{source!r}: {what} {here}, described were {description[what]}")
     keywords = {name: _made(value) for name, value in description["keywords"].items()}
-    return source, _made(description["transforms"]), keywords
+    return source, steps_of(description["transforms"], value_of_plain), keywords
 
 
 def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
@@ -118,9 +116,6 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, transforms.Transform):
-        arguments = {name: _plain(item) for name, item in value.arguments.items()}
-        return {"transform": value.name, "arguments": arguments, "fields": list(value.fields)}
     if isinstance(value, sampling.Sampling):
         fields = getattr(value, "__dataclass_fields__", {})
         arguments = {name: _plain(getattr(value, name)) for name in fields}
@@ -129,17 +124,13 @@ def _plain(value: Any) -> Any:
         return {"named": {str(name): _plain(item) for name, item in value.items()}}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, Step) or (callable(value) and not isinstance(value, type)):
+    if isinstance(value, Source):
+        return plain_value(value)
+    if (name := name_of(value)) is not None:
+        return name
+    if callable(value):
         raise _NOT_PLAIN.error(f"{value!r} is a Python transform")
-    if isinstance(value, enum.Enum):
-        return str(value.value if isinstance(value.value, str) else value.name).lower()
-    if not isinstance(value, Source) and _is_dtype(value):
-        return dtype_name(value)
     return plain_value(value)
-
-
-def _is_dtype(value: Any) -> bool:
-    return isinstance(value, type) or type(value).__name__ == "dtype"
 
 
 def _made(value: Any) -> Any:
@@ -147,14 +138,6 @@ def _made(value: Any) -> Any:
         return [_made(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    if "transform" in value:
-        made = getattr(transforms, value["transform"])
-        types = {param["name"]: param["type"] for param in made.record["params"]}
-        arguments: dict[str, Any] = {}
-        for name, item in value["arguments"].items():
-            branches = types.get(name) == "branches"
-            arguments.update(_made(item) if branches else {name: _made(item)})
-        return made(**arguments, fields=value["fields"])
     if "sampling" in value:
         arguments = {name: _made(item) for name, item in value["arguments"].items()}
         return getattr(sampling, value["sampling"])(**arguments)

@@ -77,6 +77,19 @@ class Outputs:
 
         return Delivered(cast(ViewedLoader, self), make_hand_over(sharding), batch)
 
+    def keras(self) -> Any:
+        """Batches for Keras 3: what ``fit``, ``evaluate`` and ``predict`` take as their data.
+
+        A batch is (inputs,), (inputs, targets) or (inputs, targets, sample weights), in the order
+        of the fields. Tensors are those of Keras' backend: torch's, TensorFlow's, NumPy's for JAX.
+        Pictures are (B, H, W, C) unless Keras' image_data_format says "channels_first";
+        memory_format="channels_last" of the loader makes that the order in memory, too. Each pass
+        is the next epoch; after ``load_state_dict`` the first is the rest of one.
+        """
+        from headrace.frameworks.keras import make_adapter  # late
+
+        return make_adapter(self)
+
     def paddle(self, device: str | None = None, batch: str = "tuple") -> PaddleBatches:
         """Batches as Paddle tensors, on the host without a copy, or on ``device`` ("gpu:0").
 

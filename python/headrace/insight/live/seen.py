@@ -16,6 +16,7 @@ from headrace.errors import declare, warn
 from headrace.insight.live import stalls, tap
 from headrace.insight.live.histogram import spread
 from headrace.insight.live.meter import Figures, Meter
+from headrace.insight.live.ranks import Ranks, words
 from headrace.insight.live.status import Writer, line
 from headrace.insight.live.window import Moment, Recent, Snapshot
 from headrace.insight.measure.process_sampler import ProcessSampler, Reading, Thinned, growth
@@ -89,6 +90,7 @@ class Watch:
         self._address = None if port is None else (host, arguments.integer("port", port))
         self._endpoint: Any = None
         self._sampler: ProcessSampler | None = None
+        self._ranks = Ranks()
         self._process = os.getpid()
         self._tapped = self._entered = self._failed = False
         self._counted: Mapping[str, Any] = {}
@@ -181,7 +183,9 @@ class Watch:
         ``first_batch_seconds``; ``recent``: the same of the last window. Of the process:
         ``resident_bytes``, ``growth_bytes_per_1000_batches``, ``cpu_seconds`` (with those of the
         processes that it started), ``gil_share``. ``stalls``: how often the input began to stall.
-        ``loader``: what a Headrace loader counts itself. None: not known.
+        ``loader``: what a Headrace loader counts itself. ``ranks``: on the first rank of a
+        process group, how many took batches lately (``heard``), the one that waits longest for a
+        batch (``slowest``, ``wait_seconds``) and the spread of ``wait_share``. None: not known.
         """
         if self._final is not None:
             return self._final
@@ -204,6 +208,7 @@ class Watch:
             "gil_share": whole.gil_share,
             "stalls": self._stalls.count if self._stalls else 0,
             "loader": dict(self._counted),
+            "ranks": self._ranks.compared,
         }
 
     def status(self) -> str:
@@ -211,8 +216,11 @@ class Watch:
         if self._final is not None:
             return self._last_line
         self._require_open()
-        recent = self._recent.until(self._snapshot())
-        return line(recent.figures, self._last_beat().resident_bytes, self.name)
+        return self._line(self._recent.until(self._snapshot()).figures)
+
+    def _line(self, recent: Figures) -> str:
+        resident = self._last_beat().resident_bytes
+        return line(recent, resident, self.name, words(self._ranks.compared))
 
     def prometheus(self) -> str:
         """The figures as Prometheus reads them, text format 0.0.4. Needs prometheus_client."""
@@ -263,6 +271,7 @@ class Watch:
     def _look(self) -> None:
         now = self._snapshot()
         self._recent.add(now)
+        self._ranks.exchange(now.figures.at, self._recent.until(now).figures)
         reading = self._last_beat()
         batches = now.figures.batches - self._begin.figures.batches
         self._memory.add((batches, reading.resident_bytes))
@@ -271,8 +280,7 @@ class Watch:
             self._window_begin = now
             self._judge(window)
         if self._writer is not None and _writes_lines() and self._writer.due(now.figures.at):
-            recent = self._recent.until(now).figures
-            self._writer.write(line(recent, reading.resident_bytes, self.name))
+            self._writer.write(self._line(self._recent.until(now).figures))
 
     def _judge(self, window: Snapshot) -> None:
         if self._stalls is None:

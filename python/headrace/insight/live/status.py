@@ -14,14 +14,18 @@ from headrace.printable import printable
 _APART = 60.0  # seconds between lines where each of them stays
 
 
-def line(recent: Figures, resident_bytes: int, name: str = "") -> str:
-    """One line about the last half minute: ``headrace: fed, waits 1.2 %, 5,812 records/s, ...``"""
+def line(recent: Figures, resident_bytes: int, name: str = "", ranks: str = "") -> str:
+    """One line about the last half minute: ``headrace: fed, waits 1.2 %, 5,812 records/s, ...``
+
+    ranks: what is to be said of other ranks."""
     parts = [_word(recent)]
     share = recent.wait_share
     if share is not None and recent.batches:
         parts.append(f"waits {100 * share:.1f} %")
         parts.append(f"{number(recent.rate(recent.records))} records/s")
         parts.append(f"{number(recent.rate(recent.batches))} batches/s")
+    if ranks:
+        parts.append(ranks)
     if resident_bytes:
         parts.append(size(resident_bytes))
     return f"headrace{' ' + name if name else ''}: " + ", ".join(parts)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script that takes timm's create_loader takes ours: `python examples/trainers/timm_loader.py`.
+
+The import is all that changes; what is printed first says what became of each part.
+"""
+
+import tempfile
+from pathlib import Path
+
+import torch
+from headrace.trainers.timm import create_loader  # was: from timm.data import create_loader
+from timm.data import FastCollateMixup, create_dataset
+
+pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
+with tempfile.TemporaryDirectory() as root:
+    for number, picture in enumerate(pictures * 4):
+        folder = Path(root) / "train" / picture.stem
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.jpg").symlink_to(picture.resolve())
+    mixup = {"mixup_alpha": 0.8, "cutmix_alpha": 1.0, "num_classes": len(pictures)}
+    loader = create_loader(
+        create_dataset("", root, split="train", is_training=True),
+        input_size=(3, 64, 64),
+        batch_size=8,
+        is_training=True,
+        auto_augment="rand-m9-mstd0.5-inc1",
+        re_prob=0.25,
+        collate_fn=FastCollateMixup(**mixup),
+        num_workers=0,
+        device=torch.device("cpu"),
+    )
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 8, stride=8), torch.nn.Flatten(), torch.nn.LazyLinear(len(pictures))
+    )
+    net(torch.zeros(1, 3, 64, 64))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        loader.sampler.set_epoch(epoch)
+        loader.mixup_enabled = epoch < 2  # --mixup-off-epoch 2
+        for images, target in loader:
+            loss = torch.nn.functional.cross_entropy(net(images), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(f"epoch {epoch}: loss {loss.item():.3f}")
+    loader.close()

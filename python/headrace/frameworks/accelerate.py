@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerate's GradientState, told which loader is iterated and when its last batch is out.
+
+By it ``accumulate()`` makes the last update of an epoch, and ``gather_for_metrics`` leaves out the
+rows that filled up the last batch. Accelerate's own DataLoaders register there; nothing else has a
+public way in, so the names that are used here are private, and tests hold them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.errors import warn
+from headrace.loader.viewed import ViewedLoader
+
+_warned = False
+
+
+def known_to_accelerate(loader: ViewedLoader, batches: Iterator[Any]) -> Iterator[Any]:
+    """The iterator; where the process has imported Accelerate, registered while it lives."""
+    module = sys.modules.get("accelerate.state")
+    if module is None:
+        return batches
+    gradients = module.GradientState()
+    if not (hasattr(gradients, "_add_dataloader") and hasattr(gradients, "_remove_dataloader")):
+        _warn_once()
+        return batches
+    return _Registered(loader, batches, gradients)
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warn(
+            "this Accelerate has no GradientState._add_dataloader: accumulate() does not see the "
+            "last batch of an epoch, nor gather_for_metrics() the rows that fill it up; "
+            "docs/trainers.md names the versions that are tested"
+        )
+
+
+class _Place:
+    """What GradientState asks of the loader that is iterated."""
+
+    def __init__(self, loader: ViewedLoader) -> None:
+        self._loader = loader
+
+    @property
+    def end_of_dataloader(self) -> bool:
+        """Whether the batch received last is the epoch's last."""
+        return self._loader.present_state()["batch"] >= len(self._loader)
+
+    @property
+    def remainder(self) -> int:
+        """Records in the last batch of all ranks together; 0: it is full, or left out."""
+        if self._loader.assembly.given["last_batch"] == "drop":
+            return 0
+        state = self._loader.present_state()
+        return state["records"] % state["global_batch"] if state["global_batch"] else 0
+
+
+class _Registered:
+    """Batches of an iteration that GradientState knows of."""
+
+    def __init__(self, loader: ViewedLoader, batches: Iterator[Any], gradients: Any) -> None:
+        self._batches = batches
+        self._gradients = gradients
+        self._place: _Place | None = _Place(loader)  # GradientState refers to it weakly
+        gradients._add_dataloader(self._place)
+
+    def __iter__(self) -> _Registered:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._batches)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # while it is being made
+            raise AttributeError(name)
+        return getattr(self._batches, name)
+
+    def _leave(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            self._gradients._remove_dataloader(place)
+
+    def __del__(self) -> None:
+        self._leave()

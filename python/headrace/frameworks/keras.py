@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` take as it is.
+
+Keras has no public name for it: a test with Keras itself holds ``keras.src``'s.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.errors import declare
+from headrace.loader.views import Delivered
+
+_NO_ADAPTER = declare(
+    "HR0809",
+    "unsupported",
+    "a Keras without the DataAdapter that is known",
+    "loader.keras() derives from keras.src.trainers.data_adapters.data_adapter.DataAdapter, which "
+    "this Keras does not have: it is older than 3.3, or newer than those that docs/trainers.md "
+    "names. With TensorFlow, fit(loader.tensorflow().as_dataset()) needs no adapter.",
+)
+
+
+class Epochs:
+    """Each iteration is an epoch, begun anew where the last one was not taken to its end: Keras
+    looks at a first batch before it trains."""
+
+    def __init__(self, view: Delivered, moved: tuple[int, ...]) -> None:
+        self._view = view
+        self._moved = moved  # fields whose channels go last
+        self._begun: dict[str, int] | None = None  # the state of an epoch that is not complete
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._begun is not None:
+            self._view.load_state_dict(self._begun)
+        self._view.place()
+        left = self.batches()
+        return self._taken(left)
+
+    def batches(self) -> int:
+        """Of the iteration that comes next."""
+        state, count = self._view.present_state(), len(self._view)
+        if self._view.is_resumed and state["batch"] < count:
+            return count - int(state["batch"])
+        return count
+
+    def _taken(self, left: int) -> Iterator[Any]:
+        begun = self._view.state_dict()
+        for number, batch in enumerate(self._view, 1):
+            self._begun = begun if number < left else None
+            values = list(batch)
+            for index in self._moved:
+                values[index] = _channels_last(values[index])
+            yield tuple(values)
+
+
+def _channels_last(value: Any) -> Any:
+    moved = getattr(value, "movedim", None)  # torch's
+    return moved(1, -1) if moved is not None else value.transpose(0, 2, 3, 1)
+
+
+@functools.cache
+def _adapter_class() -> type:
+    try:
+        from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+    except (ImportError, AttributeError) as reason:
+        raise _NO_ADAPTER.error(str(reason), hint="pip install 'keras>=3.3'") from reason
+
+    class KerasBatches(DataAdapter):  # type: ignore[misc]
+        """Of a loader: epochs in its order, one after the other."""
+
+        def __init__(self, loader: Any) -> None:
+            self._loader = loader
+
+        @functools.cached_property
+        def _arrays(self) -> Epochs:
+            return Epochs(self._loader.numpy(), _pictures_first(self._loader))
+
+        @functools.cached_property
+        def _tensors(self) -> Epochs:
+            return Epochs(self._loader.torch(), _pictures_first(self._loader))
+
+        def get_numpy_iterator(self) -> Any:
+            return self._arrays
+
+        def get_jax_iterator(self) -> Any:
+            return self._arrays
+
+        def get_torch_dataloader(self) -> Any:
+            return self._tensors
+
+        def get_tf_dataset(self) -> Any:
+            return self._loader.tensorflow().as_dataset()
+
+        @property
+        def num_batches(self) -> int:
+            return self._arrays.batches()
+
+        @property
+        def batch_size(self) -> int:
+            return int(self._loader.batch_size)
+
+        @property
+        def has_partial_batch(self) -> bool:
+            return self.partial_batch_size is not None
+
+        @property
+        def partial_batch_size(self) -> int | None:
+            if self._loader.assembly.given["last_batch"] != "keep":
+                return None
+            state = self._loader.present_state()
+            return state["records"] % state["global_batch"] or None
+
+    return KerasBatches
+
+
+def _pictures_first(loader: Any) -> tuple[int, ...]:
+    """Positions of pictures whose channels Keras wants last, as its image_data_format says."""
+    import keras
+
+    if keras.config.image_data_format() != "channels_last":
+        return ()
+    fields = loader.assembly.engine().outputs()
+    pictures = [field["is_picture"] and len(field["shape"]) == 3 for field in fields]
+    return tuple(number for number, is_picture in enumerate(pictures) if is_picture)
+
+
+def make_adapter(loader: Any) -> Any:
+    """For ``Model.fit`` and its like."""
+    return _adapter_class()(loader)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headrace inside other people's trainers: one module for each, which imports its trainer.
+
+    from headrace.trainers import huggingface
+
+or ``hr.trainers.huggingface``. Nothing of Headrace imports them. docs/trainers.md shows each.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from headrace.errors import declare
+
+MISFIT = declare(
+    "HR0850",
+    "config",
+    "a loader that does not fit its trainer",
+    "A trainer counts batches, steps and records from its own arguments, and gathers results of "
+    "all ranks in equal pieces. A loader that says otherwise would train or resume somewhere else, "
+    "or leave ranks waiting in a collective, in silence. The message names both values: change the "
+    "one that is wrong. docs/trainers.md has a section for each trainer.",
+)
+
+NO_RECORDS = declare(
+    "HR0851",
+    "config",
+    "a Grain dataset without records by number",
+    "hr.from_grain takes what has a length and a record at each number below it: a "
+    "RandomAccessDataSource, or a MapDataset that neither repeats without end nor filters. Take "
+    "the dataset before .filter() and .repeat(): a loader has epochs, and drops records by "
+    "subset=.",
+)
+
+_TRAINERS = ("grain", "huggingface", "lightning", "timm", "torchtitan", "ultralytics")
+
+
+def __getattr__(name: str) -> Any:
+    """A trainer's module comes, with the trainer, when it is asked for."""
+    if name not in _TRAINERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return [*_TRAINERS, *(name for name in globals() if name.startswith("__"))]

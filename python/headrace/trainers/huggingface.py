@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face's Trainer with Headrace's loaders in the place of its datasets.
+
+    class Trainer(huggingface.Loaders, transformers.Trainer): ...
+
+    trainer = Trainer(model, args, train_dataset=train, eval_dataset=evaluation)
+
+Tested with transformers 5.24 and accelerate 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import TrainerCallback
+from transformers.trainer_callback import ExportableState
+
+from headrace.frameworks.torch_view import TorchBatches
+from headrace.loader import Loader
+from headrace.loader.views import Delivered
+from headrace.migrate.migrated_loader import MigratedLoader
+from headrace.trainers import MISFIT
+from headrace.trainers.waiting import WaitShare
+
+
+class Loaders:
+    """Before ``transformers.Trainer`` among a class's bases: what it is given as train_dataset,
+    eval_dataset (also in a dictionary, or in evaluate()) and test_dataset may be a loader, or what
+    its ``.torch(batch="dict")`` returned. Other datasets are the Trainer's affair as before.
+
+    ``train(resume_from_checkpoint=...)`` goes on with the next batch, on any number of ranks with
+    the same global batch, and refuses a checkpoint of other data, another order or another global
+    batch (HR0711). Each log of the loss has ``data_wait_share``: the share of the time since the
+    last one that the loop waited for batches.
+    """
+
+    train_dataset: Any
+    eval_dataset: Any
+    args: Any
+    _wait_share: WaitShare | None = None
+
+    def get_train_dataloader(self) -> Any:
+        view = _view(self.train_dataset, self.args.device)
+        if view is None:
+            return super().get_train_dataloader()  # type: ignore[misc]
+        _check_size(view, self.args.train_batch_size, "per_device_train_batch_size")
+        trainer: Any = self
+        callbacks = trainer.callback_handler.callbacks
+        if not any(isinstance(callback, Checkpoint) for callback in callbacks):
+            trainer.add_callback(Checkpoint())
+        if self._wait_share is not None:
+            self._wait_share.close()
+        self._wait_share = WaitShare(view)
+        return view
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
+        chosen = self.eval_dataset if eval_dataset is None else eval_dataset
+        if isinstance(eval_dataset, str):
+            chosen = self.eval_dataset[eval_dataset]
+        view = _view(chosen, self.args.device)
+        if view is None:
+            return super().get_eval_dataloader(eval_dataset)  # type: ignore[misc]
+        return _checked_for_gathering(view, self.args.eval_batch_size)
+
+    def get_test_dataloader(self, test_dataset: Any) -> Any:
+        view = _view(test_dataset, self.args.device)
+        if view is None:
+            return super().get_test_dataloader(test_dataset)  # type: ignore[misc]
+        return _checked_for_gathering(view, self.args.eval_batch_size)
+
+    def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
+        if self._wait_share is not None and "loss" in logs:
+            share = self._wait_share.since_last()
+            if share is not None:
+                logs["data_wait_share"] = round(share, 4)
+        super().log(logs, *more, **named)  # type: ignore[misc]
+
+
+class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
+    """Keeps the loader's state in the Trainer's checkpoints, and compares it where one is resumed.
+
+    ``Loaders`` adds it; a Trainer whose ``get_train_dataloader`` you have overridden takes it among
+    its ``callbacks``. ConfigError HR0711 for a checkpoint of other records, another order or
+    another global batch, HR0850 where the Trainer would go on at another place.
+    """
+
+    def __init__(self) -> None:
+        self.saved: dict[str, int] | None = None
+        self._view: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """What the Trainer writes into trainer_state.json."""
+        if self._view is not None:
+            self.saved = self._view.state_dict()
+        return {"args": {}, "attributes": {"saved": self.saved}}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
+        view = known["train_dataloader"]
+        if not isinstance(view, TorchBatches):
+            return
+        name = type(self).__name__
+        found = state.stateful_callbacks.get(name) if state.global_step else None
+        saved = found["attributes"]["saved"] if found else None
+        if saved is not None:
+            view.load_state_dict(saved)
+            if not args.ignore_data_skip:
+                _check_place(saved, state.global_step, args.gradient_accumulation_steps, len(view))
+        self._view = view
+        state.stateful_callbacks[name] = self.state()  # a checkpoint made without it has no entry
+
+
+def _view(dataset: Any, device: Any) -> Any:
+    """The view to iterate; None for what is neither a loader nor a view."""
+    if isinstance(dataset, MigratedLoader):
+        return dataset.torch(device)  # as its DataLoader's batches are
+    if isinstance(dataset, Loader):
+        return dataset.torch(device, batch="dict")
+    if isinstance(dataset, Delivered) and not isinstance(dataset, TorchBatches):
+        raise MISFIT.error(
+            f"a {type(dataset).__name__} does not give torch's tensors",
+            hint='the loader itself, or its .torch(batch="dict")',
+        )
+    return dataset if isinstance(dataset, TorchBatches) else None
+
+
+def _check_size(view: Any, expected: int, argument: str) -> None:
+    given = view.assembly.given
+    if given["batch_size"] is None and given["global_batch_size"] is None:
+        return  # batches of their own sizes
+    if view.batch_size != expected:
+        raise MISFIT.error(
+            f"the loader gives {view.batch_size} records a batch and rank, TrainingArguments says "
+            f"{expected}",
+            hint=f"{argument}={view.batch_size}, by which the Trainer counts and weighs",
+        )
+
+
+def _checked_for_gathering(view: Any, batch_size: int) -> Any:
+    """The view, whose batches have the same number of rows on all ranks, full or filled up."""
+    _check_size(view, batch_size, "per_device_eval_batch_size")
+    state, ranks = view.present_state(), view.assembly.shard.world_size
+    together = state["global_batch"]
+    left = state["records"] % together if together else 0
+    if together % ranks or (view.assembly.given["last_batch"] == "keep" and left % ranks):
+        rows = together if together % ranks else left
+        raise MISFIT.error(
+            f"{ranks} ranks have different numbers of the {rows} records of an evaluation's batch, "
+            "and what is gathered must be equal",
+            hint='last_batch="pad", and a global_batch_size that the ranks divide',
+        )
+    return view
+
+
+def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: int) -> None:
+    """ConfigError HR0850 where the Trainer, which counts steps, resumes elsewhere."""
+    steps = -(-batches // accumulation)  # of an epoch
+    there = step // steps, step % steps * accumulation
+    stands = saved["epoch"], saved["batch"]
+    if saved["batch"] >= batches:
+        stands = saved["epoch"] + 1, 0
+    if there != stands:
+        raise MISFIT.error(
+            f"the checkpoint's loader stands at batch {stands[1]} of epoch {stands[0]}, the "
+            f"Trainer would go on with batch {there[1]} of epoch {there[0]}: "
+            f"gradient_accumulation_steps={accumulation} is not what the checkpoint was made with",
+            hint="the same gradient_accumulation_steps, or ignore_data_skip=True for a new epoch",
+        )

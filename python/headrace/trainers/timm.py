@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's ``create_loader``, whose loaders are Headrace's: ``from headrace.trainers.timm import
+create_loader`` in a script such as timm's train.py, and nothing else changes.
+
+Tested with timm 1.0.31.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timm import data
+
+from headrace.frameworks.torch_view import TorchBatches
+from headrace.migrate import from_dataloader
+
+
+def create_loader(dataset: Any, *arguments: Any, verbose: bool = True, **options: Any) -> Any:
+    """What ``timm.data.create_loader`` returns for the same arguments, made by Headrace.
+
+    verbose: prints what became of each part, as ``from_dataloader`` does. With ``use_prefetcher``
+    batches come normalized on ``device``, ``mixup_enabled`` may be set, and ``set_epoch`` of its
+    sampler is the epoch's order. ``state_dict()`` and ``load_state_dict()`` resume in mid-epoch.
+    """
+    theirs = data.create_loader(dataset, *arguments, **options)
+    device = getattr(theirs, "device", None)  # a PrefetchLoader's
+    view: TorchBatches = from_dataloader(theirs, verbose=verbose).torch(device)
+    return view

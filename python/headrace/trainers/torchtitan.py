@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headrace.Loader where torchtitan's configuration asks for a dataloader.
+
+    config.dataloader = torchtitan.DataLoader.Config(make=make)
+
+where ``make(rank, world_size, **known)`` returns a Loader with one field of tokens. Its state is
+the same on all ranks, so a checkpoint goes on with another number of data-parallel ranks.
+
+Tested with torchtitan 0.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torchtitan.components.dataloader import BaseDataLoader
+
+from headrace.loader import Loader
+from headrace.trainers import MISFIT
+
+
+def _tokens(batch: Any) -> Any:
+    """Of one field of n + 1 tokens a record: n of them, their positions, and the next of each."""
+    (tokens,) = batch
+    if tokens.ndim != 2 or tokens.is_floating_point():
+        raise MISFIT.error(
+            f"tokens of shape {tuple(tokens.shape)} and dtype {tokens.dtype}, which are no rows of "
+            "integers",
+            hint='fields="tokens" with seq_len + 1 integers a record, or batch= for another form',
+        )
+    inputs = tokens[:, :-1].long()
+    positions = torch.arange(inputs.shape[1]).expand_as(inputs)
+    return {"input": inputs, "positions": positions}, tokens[:, 1:].long()
+
+
+class DataLoader(BaseDataLoader):  # type: ignore[misc]
+    """torchtitan's BaseDataLoader over a headrace.Loader."""
+
+    @dataclass(kw_only=True, slots=True)
+    class Config(BaseDataLoader.Config):  # type: ignore[misc]
+        """make: ``make(rank, world_size, **known) -> headrace.Loader``; known are the trainer's
+        ``tokenizer``, ``seq_len``, ``local_batch_size`` and whatever else it says. batch: a batch
+        of torch's tensors to torchtitan's ``({"input": ...}, labels)``; default, n + 1 tokens to n
+        and the next ones. infinite, repeat: whether the next epoch follows (torchtitan's
+        validation says one of them)."""
+
+        make: Callable[..., Loader]
+        batch: Callable[[Any], Any] = _tokens
+        infinite: bool = True
+        repeat: bool = True
+
+    def __init__(self, config: Config, *, dp_world_size: int, dp_rank: int, **known: Any) -> None:
+        self._config = config
+        self._loader = config.make(dp_rank, dp_world_size, **known)
+        shard = self._loader.assembly.shard
+        if (shard.rank, shard.world_size) != (dp_rank, dp_world_size):
+            raise MISFIT.error(
+                f"the loader is rank {shard.rank} of {shard.world_size}, torchtitan's "
+                f"data-parallel rank is {dp_rank} of {dp_world_size}",
+                hint="hr.Loader(..., shard=(rank, world_size)) with what make() is given",
+            )
+
+    def __iter__(self) -> Iterator[Any]:
+        view = self._loader.torch()
+        while True:
+            for batch in view:
+                yield self._config.batch(batch)
+            if not (self._config.infinite and self._config.repeat):
+                return
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._loader.state_dict())
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        if state_dict:  # {}: torchtitan begins anew
+            self._loader.load_state_dict(state_dict)
+
+    def close(self) -> None:
+        self._loader.close()

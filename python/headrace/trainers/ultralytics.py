@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ultralytics' detection trainer, whose training batches Headrace makes.
+
+    YOLO("yolo11n.pt").train(trainer=ultralytics.DetectionTrainer, data="coco8.yaml")
+
+Tested with ultralytics 8.4.190.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ultralytics.models.yolo.detect import DetectionTrainer as TheirTrainer
+from ultralytics.utils import RANK
+
+from headrace import transforms as T
+from headrace.loader import Loader
+from headrace.sources import Source
+from headrace.sources.objects import source_from_object
+from headrace.trainers import MISFIT
+from headrace.trainers.waiting import WaitShare
+
+_UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective", "bgr")
+_GREY = 114  # around an image
+
+
+class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
+    """ultralytics' own with another training loader: mosaic, affine, HSV and flips of its
+    arguments, drawn by (seed, epoch, position). Validation stays Ultralytics'.
+
+    ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
+    the loop waited for batches. A resumed training begins the epoch after its checkpoint's with
+    that epoch's order. ConfigError HR0850 for augmentations that this loader does not have.
+    """
+
+    _waits: WaitShare | None = None
+
+    def get_dataloader(
+        self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train"
+    ) -> Any:
+        if mode != "train":
+            return super().get_dataloader(dataset_path, batch_size, rank, mode)
+        dataset = self.build_dataset(dataset_path, mode, batch_size)
+        loader = TrainLoader(dataset, self.args, batch_size)
+        self._waits = WaitShare(loader)
+        return loader
+
+    def resume_training(self, ckpt: Any) -> None:
+        super().resume_training(ckpt)
+        self.train_loader.sampler.set_epoch(self.start_epoch)
+
+    def save_metrics(self, metrics: Any) -> None:
+        share = None if self._waits is None else self._waits.since_last()
+        super().save_metrics({**metrics, "data_wait_share": share or 0.0})
+
+
+class TrainLoader:
+    """What the trainer reads of its train_loader. dataset: a YOLODataset, of which only file names
+    and labels are used. args: the trainer's."""
+
+    num_workers = 0
+
+    def __init__(self, dataset: Any, args: Any, batch_size: int) -> None:
+        self.dataset, self.batch_size = dataset, batch_size
+        self.drop_last = bool(args.compile)
+        self.sampler = _Sampler()
+        self._args = args
+        self._source = source_of(dataset)
+        self._view = self._view_of(mosaic=args.mosaic > 0)
+
+    def _view_of(self, mosaic: bool) -> Any:
+        loader = Loader(
+            self._source,
+            steps_of(self._args, mosaic),
+            batch_size=self.batch_size,
+            shuffle=True,
+            seed=self._args.seed,
+            last_batch="drop" if self.drop_last else "keep",
+            ragged="packed",
+            fields=("image", "boxes", "labels", "id"),
+            shard="auto" if RANK != -1 else False,
+        )
+        view = loader.torch(batch="dict")
+        self.sampler.view = view
+        return view
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self._view.set_epoch(self.sampler.epoch)
+        for batch in self._view:
+            yield self._theirs(batch)
+        self.sampler.epoch += 1
+
+    def reset(self) -> None:
+        """The last epochs, without mosaic; the order stays."""
+        view, self._view = self._view, self._view_of(mosaic=False)
+        view.close()
+
+    def close(self) -> None:
+        self._view.close()
+
+    def _theirs(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A batch as Ultralytics' collate_fn makes it."""
+        import torch
+
+        image, boxes = batch["image"], batch["boxes"].float()
+        height, width = image.shape[-2:]
+        low, high = boxes[:, :2], boxes[:, 2:]
+        bboxes = torch.cat([(low + high) / 2, high - low], 1)
+        bboxes /= torch.tensor([width, height, width, height], dtype=torch.float32)
+        counts = batch["boxes_offsets"].diff()
+        records = batch["id"].tolist()
+        return {
+            "img": image,
+            "cls": batch["labels"].float().view(-1, 1),
+            "bboxes": bboxes,
+            "batch_idx": torch.repeat_interleave(torch.arange(len(counts)), counts).float(),
+            "im_file": tuple(self.dataset.im_files[number] for number in records),
+            "ori_shape": tuple(tuple(self.dataset.labels[n]["shape"]) for n in records),
+            "resized_shape": tuple((height, width) for _ in records),
+        }
+
+
+class _Sampler:
+    """Records of this rank, and the epoch."""
+
+    epoch = 0
+    view: Any = None
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.view.sampler)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.view.sampler)
+
+
+class _Records:
+    """Image files with boxes in pixels, as a YOLODataset lists them."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._files, self._labels = dataset.im_files, dataset.labels
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        label = self._labels[index]
+        height, width = label["shape"]
+        boxes = label["bboxes"].reshape(-1, 4) * (width, height, width, height)
+        corners = boxes.copy()
+        corners[:, :2] -= boxes[:, 2:] / 2
+        corners[:, 2:] = corners[:, :2] + boxes[:, 2:]
+        return {
+            "image": self._files[index],
+            "boxes": corners.astype("float32"),
+            "labels": label["cls"].reshape(-1).astype("int64"),
+        }
+
+
+def source_of(dataset: Any) -> Source:
+    """The images and boxes of a YOLODataset. ConfigError HR0850 for another kind of labels."""
+    if not hasattr(dataset, "labels") or getattr(dataset, "use_obb", False):
+        raise MISFIT.error(
+            f"{type(dataset).__name__} has no labels with upright boxes",
+            hint="Ultralytics' own trainer for this task",
+        )
+    shapes = {"boxes": (-1, 4), "labels": (-1,)}
+    source: Source = source_from_object(
+        _Records(dataset), shapes=shapes, kinds={"boxes": "boxes:xyxy"}
+    )
+    return source.with_row_group("boxes", "labels")
+
+
+def steps_of(args: Any, mosaic: bool) -> list[Any]:
+    """Ultralytics' augmentations of these arguments, in its order."""
+    for name in _UNTRANSLATED:
+        if getattr(args, name, 0):
+            raise MISFIT.error(
+                f"{name}={getattr(args, name)} is an augmentation that this loader does not have",
+                hint=f"{name}=0, or Ultralytics' own trainer",
+            )
+    if mosaic and args.mosaic != 1:
+        raise MISFIT.error(f"mosaic={args.mosaic} of the records", hint="mosaic=1 or mosaic=0")
+    size, translate = args.imgsz, args.translate / 2 if mosaic else args.translate
+    affine = T.RandomAffine(
+        args.degrees,
+        translate=(translate, translate),
+        scale=(1 - args.scale, 1 + args.scale),
+        shear=(-args.shear, args.shear, -args.shear, args.shear) if args.shear else None,
+        interpolation="bilinear",
+        fill=_GREY,
+    )
+    return [
+        T.Mosaic(size, fill=_GREY) if mosaic else T.Letterbox(size, fill=_GREY),
+        affine,
+        *([T.CenterCrop(size)] if mosaic else []),
+        T.RandomHSV(args.hsv_h, args.hsv_s, args.hsv_v),
+        *([T.RandomVerticalFlip(args.flipud)] if args.flipud else []),
+        *([T.RandomHorizontalFlip(args.fliplr)] if args.fliplr else []),
+        T.SanitizeBoundingBoxes(min_size=2, min_visibility=0.1),
+    ]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A list of transforms as plain data, as YAML and Hydra have it, and back."""
+
+from __future__ import annotations
+
+import json
+from collections import UserDict, UserList
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import presets
+from headrace import transforms as T
+
+LISTS: list[Any] = [
+    presets.imagenet_train(64),
+    presets.imagenet_reference(64, num_classes=10),
+    presets.simclr(32),
+    presets.dino(64, small=32, locals=2),
+    presets.detection_mosaic(64),
+    [T.RandomChoice([[T.Resize((4, 4)), T.RandomHorizontalFlip()], T.CenterCrop(4)])],
+    [T.ToDtype(np.float32, scale=True), T.Resize(size=(4, 5), interpolation="bicubic")],
+    [T.RandomHorizontalFlip(fields="image")],
+]
+
+
+@pytest.mark.parametrize("steps", LISTS, ids=lambda steps: steps[0].name)
+def test_lists_come_back_through_json(steps: list[Any]) -> None:
+    config = json.loads(json.dumps(T.to_config(steps)))
+    again = T.from_config(config)
+    assert T.to_config(again) == config
+    assert [step.name for step in again] == [step.name for step in steps]
+    source = [{"image": np.zeros((3, 90, 80), np.uint8), "label": 1}] * 16
+    if steps is not LISTS[4]:  # which wants boxes
+        texts = [
+            hr.Loader(source, list_, batch_size=8).assembly.engine().plan_text()
+            for list_ in (steps, again)
+        ]
+        assert texts[0] == texts[1]
+
+
+def test_every_operator_that_needs_no_argument_comes_back() -> None:
+    for name in T.__all__:
+        kind = getattr(T, name)
+        if not (isinstance(kind, type) and kind is not T.Transform):
+            continue
+        try:
+            step = kind()
+        except hr.ConfigError:
+            continue  # it has arguments without a default
+        assert T.from_config(T.to_config([step])) == [step]
+
+
+def test_a_list_for_each_field() -> None:
+    steps = {"image": [T.Resize(8)], "label": None}
+    config = T.to_config(steps)
+    assert config == {"image": [{"Resize": {"size": 8}}], "label": None}
+    assert T.from_config(config) == steps
+
+
+def test_short_forms_and_a_configurations_own_lists() -> None:
+    steps = [T.RandomHorizontalFlip(), T.Resize([4, 5])]
+    given = UserList(
+        ["RandomHorizontalFlip", UserDict({"Resize": UserDict(size=UserList([4, 5]))})]
+    )
+    assert T.from_config(given) == steps
+    assert T.from_config([{"RandomHorizontalFlip": None}]) == steps[:1]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("Resize", "not a list of steps"),
+        ([{"Resise": {"size": 8}}], "HR0177.*no transform 'Resise'.*\n.*Resize"),
+        ([{"Resize": 8}], "not arguments by name"),
+        ([{"Resize": {"size": 8}, "Pad": {}}], "not one step"),
+        ([{"Resize": {"sice": 8}}], "HR0151.*sice"),
+        ([{"Resize": {"size": -8}}], "Resize"),
+        ([{"RandomApply": {"transforms": "Resize"}}], "not a list of steps"),
+        (["Transform"], "no transform"),
+        (["to_config"], "no transform"),
+    ],
+)
+def test_what_is_no_configuration_is_refused(config: Any, message: str) -> None:
+    with pytest.raises(hr.ConfigError, match=message):
+        T.from_config(config)
+
+
+def test_functions_have_no_such_form() -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0176.*invert"):
+        T.to_config([T.Resize(8), invert])
+
+
+def invert(image: Any) -> Any:
+    return 255 - image

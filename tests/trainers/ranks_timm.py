@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's create_loader of ours on two ranks: whole, killed in the middle of an epoch, resumed.
+
+Called with a folder of results and one of images. See forked.py.
+"""
+
+import functools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from forked import Notes, kill_this_rank, ranks
+from headrace.trainers.timm import create_loader
+from timm.data import create_dataset
+
+folder, root = Path(sys.argv[1]), sys.argv[2]
+EPOCHS, SAVED, KILLED = 2, 1, 3
+
+
+def loader() -> Any:
+    return create_loader(
+        create_dataset("", root, split="train", is_training=True),
+        input_size=(3, 32, 32),
+        batch_size=4,
+        is_training=True,
+        re_prob=0.25,
+        num_workers=0,
+        distributed=True,
+        device=torch.device("cpu"),
+        verbose=False,
+    )
+
+
+def run(name: str, resumed: str | None = None, kill: bool = False) -> None:
+    dist.init_process_group("gloo")
+    train, notes, step = loader(), Notes(folder, name), 0
+    if resumed is not None:
+        train.load_state_dict(json.loads((folder / resumed).read_text()))
+    for epoch in range(train.epoch, EPOCHS):
+        train.sampler.set_epoch(epoch)
+        for images, labels in train:
+            notes.add([labels.tolist(), images.double().sum().item()])
+            step += 1
+            if resumed is None and step == SAVED and dist.get_rank() == 0:
+                (folder / f"{name}.json").write_text(json.dumps(train.state_dict()))
+            if kill and step == KILLED:
+                kill_this_rank()
+
+
+torch.set_num_threads(1)
+assert ranks(functools.partial(run, "whole")) == [0, 0]
+assert ranks(functools.partial(run, "killed", kill=True)) == [-9, -9]
+assert ranks(functools.partial(run, "resumed", "killed.json")) == [0, 0]

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example of a trainer runs as it stands, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from forked import output_of
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+for name in ("transformers", "lightning", "timm", "keras", "grain"):
+    pytest.importorskip(name)
+
+EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples" / "trainers").glob("*.py"))
+
+
+def test_the_examples_run(tmp_path: Path) -> None:
+    text = output_of("trainers/run_examples.py", *EXAMPLES, cwd=tmp_path)
+    for example in EXAMPLES:
+        assert f"{example.stem} ended with 0" in text, text[-6000:]
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind"

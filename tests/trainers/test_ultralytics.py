@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ultralytics' trainer on batches of ours: what it reads, its boxes, mosaic's end, a kill."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from forked import notes_of, output_of
+from PIL import Image
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("ultralytics")
+from headrace.trainers import ultralytics  # noqa: E402
+from ultralytics.cfg import get_cfg  # noqa: E402
+from ultralytics.data.build import build_yolo_dataset  # noqa: E402
+
+COUNT = 36
+PLAIN = {"degrees": 0.0, "translate": 0.0, "scale": 0.0, "hsv_h": 0.0, "hsv_s": 0.0, "hsv_v": 0.0,
+         "fliplr": 0.0}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("yolo")
+    for number in range(COUNT):
+        width, height = [(96, 64), (64, 96), (80, 80)][number % 3]
+        pixels = np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)
+        rows = [f"{k} {0.3 + 0.2 * k} {0.4 + 0.1 * k} 0.25 0.3" for k in range(number % 4)]
+        for folder, text in (("images", None), ("labels", "\n".join(rows))):
+            path = root / folder / "train" / f"{number:03}.{'jpg' if text is None else 'txt'}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(path) if text is None else path.write_text(text)
+    names = "names: {0: cat, 1: dog, 2: eel}"
+    (root / "data.yaml").write_text(
+        f"path: {root}\ntrain: images/train\nval: images/train\n{names}\n"
+    )
+    return root
+
+
+def dataset_of(root: Path, **options: Any) -> Any:
+    args = get_cfg(overrides={"imgsz": 64, "task": "detect", "mode": "train", **options})
+    data = {"names": {0: "cat", 1: "dog", 2: "eel"}, "nc": 3, "channels": 3}
+    folder = str(root / "images" / "train")
+    return build_yolo_dataset(args, folder, 4, data, mode="train", rect=False, stride=32), args
+
+
+def test_boxes_without_augmentation_are_ultralytics_own(root: Path) -> None:
+    dataset, args = dataset_of(root, mosaic=0.0, seed=1, **PLAIN)
+    loader = ultralytics.TrainLoader(dataset, args, 4)
+    assert len(loader) == 9 and len(loader.sampler) == COUNT and loader.num_workers == 0
+    files = []
+    for batch in loader:
+        assert batch["img"].dtype == torch.uint8 and batch["img"].shape == (4, 3, 64, 64)
+        for row, file in enumerate(batch["im_file"]):
+            files.append(file)
+            theirs = dataset[dataset.im_files.index(file)]
+            mine = batch["batch_idx"] == row
+            torch.testing.assert_close(
+                batch["bboxes"][mine], theirs["bboxes"].float(), atol=0.01, rtol=0
+            )
+            assert batch["cls"][mine].tolist() == theirs["cls"].tolist()
+            assert batch["ori_shape"][row] == tuple(theirs["ori_shape"])
+    assert sorted(files) == sorted(dataset.im_files)
+
+
+def test_augmentations_that_are_not_there_are_refused(root: Path) -> None:
+    for option in ({"mixup": 0.1}, {"perspective": 0.001}, {"mosaic": 0.5}):
+        dataset, args = dataset_of(root, **option)
+        with pytest.raises(hr.ConfigError, match=rf"HR0850.*{next(iter(option))}"):
+            ultralytics.TrainLoader(dataset, args, 4)
+    with pytest.raises(hr.ConfigError, match=r"HR0850.*no labels"):
+        ultralytics.source_of([1, 2])
+
+
+def test_a_training_closes_its_mosaic_and_a_killed_one_begins_its_epoch_again(
+    root: Path, tmp_path: Path
+) -> None:
+    output_of("trainers/ranks_ultralytics.py", tmp_path, root, cwd=tmp_path)
+    whole, killed, resumed = (
+        notes_of(tmp_path, name, 0) for name in ("whole", "killed", "resumed")
+    )
+    assert [epoch for epoch, *_ in whole] == [epoch for epoch in range(4) for _ in range(9)]
+    for epoch in range(4):
+        of_epoch = whole[9 * epoch : 9 * epoch + 9]
+        assert sorted(file for _, _, files, *_ in of_epoch for file in files) == list(range(COUNT))
+        assert all(mosaic == (epoch < 3) for _, mosaic, *_ in of_epoch)
+    assert whole[0][2] != whole[9][2], "each epoch has its order"
+    assert killed == whole[:12]
+    assert resumed == whole[9:], "the epoch in which it was killed, from its begin"
+    with (tmp_path / "whole" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4
+    assert all(0 <= float(row["data_wait_share"]) <= 1 for row in rows)
