@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: an order that mixes blocks of neighbouring records asks a far storage for blocks, not
+"""Promise: an order that mixes blocks of neighboring records asks a far storage for blocks, not
 for records, and delivers the same batches; ``stats()["far"]`` counts what was asked for."""
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      "With decode= on a device: images by where they were decoded, or why not there.", decoded},
 
     {"far.requests", "requests",
-     "Requests for records of a storage that answers late, neighbours as one, tries not counted.",
+     "Requests for records of a storage that answers late, neighbors as one, tries not counted.",
      value_of<&S::reads, &ReadCounts::requests>},
     {"far.bytes", "bytes", "Bytes that they asked for.", value_of<&S::reads, &ReadCounts::bytes>},
 

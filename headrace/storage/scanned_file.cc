@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kHops = 1;  // short ones in a row, before more is read than was asked for
+constexpr int kHops = 1;          // short ones in a row, before more is read than was asked for
 constexpr size_t kMostAhead = 3;  // large reads
 
 // A large read on its way or here.

@@ -18,7 +18,7 @@ _NO_LIBRARY = declare(
     "config",
     "a library for these credentials is missing",
     "The environment names credentials that a Python library reads, and it is not installed. "
-    "Without it requests would be sent without credentials, which is never done in silence.",
+    "Without it requests would be sent without credentials, which is never done silently.",
 )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop; and
-indexes next to the data: where each record of remote containers is, for all machines that open them.
+indexes next to the data: where each record of remote containers is, for all machines.
 
 A loader uses the index of its dataset by itself where there is one; pixels do not depend on it.
 

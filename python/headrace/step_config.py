@@ -42,7 +42,7 @@ def _refused(value: Any) -> Any:
 
 def config_of(transforms: Any, plain: Plain = _refused, refused: Code = _NOT_PLAIN) -> Any:
     """Plain data. plain: what becomes of other values, such as a source. refused: the code of a
-    ConfigError for steps in Python."""
+    ConfigError for Python transforms."""
     if isinstance(transforms, Mapping):
         return {
             str(name): None if steps is None else config_of(steps, plain, refused)
@@ -53,7 +53,7 @@ def config_of(transforms: Any, plain: Plain = _refused, refused: Code = _NOT_PLA
 
 def _step(step: Any, plain: Plain, refused: Code) -> dict[str, Any]:
     if isinstance(step, Step):
-        raise refused.error(f"{step!r} is a step in Python")
+        raise refused.error(f"{step!r} is a Python transform")
     types = {param["name"]: param["type"] for param in step.record["params"]}
     arguments: dict[str, Any] = {}
     for name, value in step.arguments.items():

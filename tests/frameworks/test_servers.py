@@ -58,7 +58,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two class folders with hostile names, and a tar shard of the same pictures."""
+    """Two class folders with hostile names, and a tar shard of the same images."""
     root = tmp_path_factory.mktemp("data")
     bucket = root / "photos"
     random = np.random.default_rng(7)

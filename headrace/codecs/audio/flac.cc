@@ -41,7 +41,7 @@ bool begins_like_flac(std::span<const uint8_t> bytes) {
 Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size) {
   if (!begins_like_flac(bytes)) return corrupt_sound("FLAC", "it does not begin with fLaC");
   if (bytes.size() < kFlacHeader) {
-    return cut_off_sound("FLAC", "ends within its header");
+    return truncated_audio("FLAC", "ends within its header");
   }
   if ((bytes[kMagic] & 0x7F) != 0 || big_u32(bytes, kMagic) % (1u << 24) != kStreamInfo) {
     return corrupt_sound("FLAC", "its first block is no STREAMINFO");

@@ -258,22 +258,22 @@ Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ra
     edit.duration = wide ? reader.u64() : reader.u32();
     edit.begin = wide ? reader.i64() : reader.i32();
     edit.rate = reader.u32();
-    if (!reader.good()) return corrupt_video(kMp4Name, "its edit list is cut off");
+    if (!reader.good()) return corrupt_video(kMp4Name, "its edit list is truncated");
     if (edit.duration > uint64_t{kMostTicks} || edit.begin < -1 || edit.begin > kMostTicks) {
       return corrupt_video(kMp4Name, "its edit list has times without end");
     }
     if (edit.begin == -1) {
       if (has_piece && i + 1 == count) break;  // nothing follows that could be late
-      if (has_piece) return unread_edits("shows its pictures in several pieces");
+      if (has_piece) return unread_edits("shows its images in several pieces");
       empty += edit.duration;
       continue;
     }
-    if (edit.rate != kAsFastAsItIs) return unread_edits("shows its pictures faster or slower");
+    if (edit.rate != kAsFastAsItIs) return unread_edits("shows its images faster or slower");
     const int64_t length = media_ticks(edit.duration, movie_rate, media_rate);
     const int64_t slack = media_rate / movie_rate + 1;  // what rounding can make of a length
     if (has_piece &&
         (out.end > kMostTicks || edit.begin < out.end - slack || edit.begin > out.end + slack)) {
-      return unread_edits("shows its pictures in several pieces");
+      return unread_edits("shows its images in several pieces");
     }
     if (!has_piece) out.begin = edit.begin;
     // A duration of 0: all that there is, as files say that are written while they are recorded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: where the rows of each JPEG begin, or the records of remote containers."""
+"""`headrace index SOURCE`: where the rows of each JPEG begin, or remote records."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NO_ADAPTER = declare(
 
 
 class Epochs:
-    """Each iteration is an epoch, begun anew where the last one was not taken to its end: Keras
+    """Each iteration is an epoch, begun again where the last one was not taken to its end: Keras
     looks at a first batch before it trains."""
 
     def __init__(self, view: Delivered, moved: tuple[int, ...]) -> None:
@@ -117,7 +117,7 @@ def _adapter_class() -> type:
 
 
 def _pictures_first(loader: Any) -> tuple[int, ...]:
-    """Positions of pictures whose channels Keras wants last, as its image_data_format says."""
+    """Positions of images whose channels Keras wants last, as its image_data_format says."""
     import keras
 
     if keras.config.image_data_format() != "channels_last":

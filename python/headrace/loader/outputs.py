@@ -82,7 +82,7 @@ class Outputs:
 
         A batch is (inputs,), (inputs, targets) or (inputs, targets, sample weights), in the order
         of the fields. Tensors are those of Keras' backend: torch's, TensorFlow's, NumPy's for JAX.
-        Pictures are (B, H, W, C) unless Keras' image_data_format says "channels_first";
+        Images are (B, H, W, C) unless Keras' image_data_format says "channels_first";
         memory_format="channels_last" of the loader makes that the order in memory, too. Each pass
         is the next epoch; after ``load_state_dict`` the first is the rest of one.
         """

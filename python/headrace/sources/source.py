@@ -34,7 +34,7 @@ _NO_COLUMN = declare(
     "config",
     "unknown column",
     "column() gives all values of a field that is not an image, audio or video file: integers, "
-    "floats, tensors, text. lengths() and sizes() read how long or large files are from their headers.",
+    "floats, tensors, text. lengths() and sizes() read how long or large files are, by headers.",
 )
 
 Progress = Callable[[int, int], object]

@@ -19,7 +19,7 @@ MISFIT = declare(
     "a loader that does not fit its trainer",
     "A trainer counts batches, steps and records from its own arguments, and gathers results of "
     "all ranks in equal pieces. A loader that says otherwise would train or resume somewhere else, "
-    "or leave ranks waiting in a collective, in silence. The message names both values: change the "
+    "or leave ranks waiting in a collective, silently. The message names both values: change the "
     "one that is wrong. docs/trainers.md has a section for each trainer.",
 )
 
