@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotRepeated{
-    "HR0729", ErrorKind::kConfig, "order whose epochs cannot be cut",
+    "HR0729", ErrorKind::kConfig, "order cannot be repeated",
     "hr.sampling.repeat() cuts the epochs of an order, one after the other, into epochs of another "
     "length. An order that decides how many records each batch has is not cut: an epoch of it ends "
     "with a batch. Iterate the loader again for the next epoch, or give repeat() another order."};

@@ -16,7 +16,7 @@ from headrace.errors import declare
 _NO_LIBRARY = declare(
     "HR0226",
     "config",
-    "a library for these credentials is missing",
+    "credentials library missing",
     "The environment names credentials that a Python library reads, and it is not installed. "
     "Without it requests would be sent without credentials, which is never done silently.",
 )

@@ -52,10 +52,10 @@ TEST(TorchPickle, AnyOtherNameIsRefusedAsItIsRead) {
   for (const char* name : {"cos\nsystem\n", "cbuiltins\neval\n", "ctorch\nload\n", "c\n\n"}) {
     const Result<TorchContents> read = read_of(kProtocolTwo + name + text_op("true") + "\x85R.");
     ASSERT_FALSE(read);
-    EXPECT_EQ(read.error().code->id, "HR0428");
+    EXPECT_EQ(read.error().code->id, "HR1404");
   }
   const std::string by_stack = kProtocolTwo + text_op("posix") + text_op("system") + "\x93.";
-  EXPECT_EQ(read_of(by_stack).error().code->id, "HR0428");
+  EXPECT_EQ(read_of(by_stack).error().code->id, "HR1404");
   EXPECT_NE(read_of(by_stack).error().what.find("posix.system"), std::string::npos);
 }
 

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kCallsCode{
-    "HR0428", ErrorKind::kUnsupported, "file of torch.save that holds more than tensors",
+    "HR1404", ErrorKind::kUnsupported, "unsupported object in a torch.save file",
     "A file of torch.save is a pickle, which may name any function to be called. Headrace calls "
     "none: it reads dictionaries, lists and tuples of tensors, and refuses whatever names something "
     "else. Save tensors alone, or, if you trust the file, load it with torch and save its tensors "

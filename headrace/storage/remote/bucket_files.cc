@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kStoresNothing{
-    "HR0229", ErrorKind::kUnsupported, "storage takes no files",
+    "HR0229", ErrorKind::kUnsupported, "storage is read-only",
     "A file was to be put into a storage that is only read here (the Hugging Face Hub). Write it "
     "to a local file, and upload that with the storage's own tools."};
 

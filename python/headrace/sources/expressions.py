@@ -24,7 +24,7 @@ from headrace.sources.source import Source
 _BAD_EXPRESSION = declare(
     "HR0144",
     "config",
-    "an expression that cannot be evaluated",
+    "invalid expression",
     "filter() and sort_by() take an expression of fields as text: names of fields, numbers, "
     "strings, + - * / // % **, comparisons, in, and, or, not, abs(), len() of text, and .width and "
     ".height of a field of images, which are read from headers. For anything else give a function "

@@ -19,7 +19,7 @@ from headrace.sources.source import Source, refinements
 _NO_RECORDS = declare(
     "HR0145",
     "config",
-    "records that cannot be chosen or extended so",
+    "invalid selection or extension of records",
     "filter() keeps the records for which its condition is true, and at least one. sort_by() wants "
     "a number or a text for each record. map() and with_columns() add fields: one value for each "
     "record, under names that the source does not have.",

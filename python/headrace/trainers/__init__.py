@@ -3,7 +3,7 @@
 
     from headrace.trainers import huggingface
 
-or ``hr.trainers.huggingface``. Nothing of Headrace imports them. docs/trainers.md shows each.
+or ``hr.trainers.huggingface``. Nothing of Headrace imports them. docs/guide/trainers.md shows each.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from headrace.errors import declare
 MISFIT = declare(
     "HR0850",
     "config",
-    "a loader that does not fit its trainer",
+    "loader does not match its trainer",
     "A trainer counts batches, steps and records from its own arguments, and gathers results of "
     "all ranks in equal pieces. A loader that says otherwise would train or resume somewhere else, "
     "or leave ranks waiting in a collective, silently. The message names both values: change the "
-    "one that is wrong. docs/trainers.md has a section for each trainer.",
+    "one that is wrong. docs/guide/trainers.md has a section for each trainer.",
 )
 
 NO_RECORDS = declare(
     "HR0851",
     "config",
-    "a Grain dataset without records by number",
+    "Grain dataset without random access",
     "hr.from_grain takes what has a length and a record at each number below it: a "
     "RandomAccessDataSource, or a MapDataset that neither repeats without end nor filters. Take "
     "the dataset before .filter() and .repeat(): a loader has epochs, and drops records by "
