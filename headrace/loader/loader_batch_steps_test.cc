@@ -210,9 +210,9 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   EXPECT_EQ(refused({mix(kGroup)}, few).substr(0, 51),
             "HR0721 6 records, in groups of 4, are left for 4 ra");
   EXPECT_EQ(refused({mix(kGroup), add_partners(1)}, options(16)).substr(0, 74),
-            "HR0130 AddPartners(count=1) stands after MixOpposites(group=4), which is d");
+            "HR0130 AddPartners(count=1) comes after MixOpposites(group=4), which is do");
   EXPECT_EQ(refused({mix(kGroup), unchanged()}, options(16)).substr(0, 63),
-            "HR0130 unchanged(value) stands after MixOpposites(group=4), whi");
+            "HR0130 unchanged(value) comes after MixOpposites(group=4), whic");
   class Ragged final : public Source {
    public:
     int64_t size() const override { return 64; }
@@ -238,8 +238,8 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
         "RandomApply", {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", list}}}}, {}, {}};
   };
   EXPECT_EQ(refused({sometimes({unchanged(), mix(kGroup)})}, options(16)),
-            "HR0130 RandomApply(p=0.5) has MixOpposites(group=4), which groups of records take, "
-            "beside steps that records take");
+            "HR0130 RandomApply(p=0.5) has MixOpposites(group=4), a batch transform, "
+            "next to per-record transforms");
   const Spec in_any_order{
       "RandomOrder", {{"transforms", std::vector<Branch>{{"", {mix(2)}}, {"", {mix(4)}}}}}, {}, {}};
   EXPECT_EQ(refused({in_any_order}, options(16)),

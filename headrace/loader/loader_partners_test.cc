@@ -208,9 +208,9 @@ TEST(Partners, AreRefusedWhereTheyCannotBeHad) {
     return refusal([&] { Loader(numbers(100), steps(std::move(transforms)), options(10)); });
   };
   EXPECT_EQ(refused({add_partners(1), add_partners(2)}).substr(0, 66),
-            "HR0131 AddPartners(count=2) would be the second step that takes ot");
+            "HR0131 AddPartners(count=2) would be the second transform that mix");
   EXPECT_EQ(refused({unchanged(), add_partners(2)}),
-            "HR0131 AddPartners(count=2) stands after unchanged(value), a Python transform");
+            "HR0131 AddPartners(count=2) comes after unchanged(value), a Python transform");
   const Spec sometimes{"RandomApply",
                        {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", {add_partners(1)}}}}},
                        {},

@@ -160,7 +160,7 @@ TEST(FloatMap, SaysWhatItCannotDo) {
             std::string::npos);
   FloatMap map(DType::kFloat32);
   for (int i = 0; i < FloatMap::kMostSteps; ++i) map.normalize(kMean, kStd);
-  EXPECT_NE(message_of([&] { map.normalize(kMean, kStd); }).find("a map has at most 4 steps"),
+  EXPECT_NE(message_of([&] { map.normalize(kMean, kStd); }).find("a map has at most 4 transforms"),
             std::string::npos);
 }
 
