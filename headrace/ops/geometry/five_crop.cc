@@ -41,7 +41,7 @@ const OpRecord kFiveCrop{
         "The fields top_left, top_right, bottom_left, bottom_right and center, in this order, "
         "(C, size[0], size[1]) each, replace the field: a Fork, whose branches later "
         "transforms treat alike. A smaller image is an error (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
+    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
     .params = {size_param(), cropped_field_param()},
     .oracle = "torchvision v2's FiveCrop, bit for bit",
     .example = {{"size", int64_t{4}}},
@@ -56,7 +56,7 @@ const OpRecord kTenCrop{
         "Replaces an image by its four corners and its center, and those of its mirror image.\n\n"
         "The fields of FiveCrop, and then the same of the mirrored image, top_left_mirrored to "
         "center_mirrored. An image that is smaller is refused (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](steps.md)"},
+    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
     .params = {size_param(),
                {.name = "vertical_flip",
                 .type = ParamType::kBool,

@@ -31,7 +31,7 @@ TEST(ObjectList, HasFilesFoldersAndWhereItGoesOn) {
               "<NextContinuationToken>a/&lt;b&gt;==</NextContinuationToken>"
               "<Contents><Key>t/</Key><Size>0</Size></Contents>" +
               object("t/a&amp;b.jpg") + "<CommonPrefixes><Prefix>t/sub/</Prefix></CommonPrefixes>"),
-      "t/");
+      "t/", false);
   ASSERT_TRUE(page);
   EXPECT_EQ(page->next, "a/<b>==");
   ASSERT_EQ(page->entries.size(), 2U);

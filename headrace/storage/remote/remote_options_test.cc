@@ -26,7 +26,7 @@ TEST(RemoteOptions, AForkedChildHasThemWhateverOtherThreadsDid) {
     busy.emplace_back([&] {
       while (!over) {
         set_remote_options(*remote_options());
-        set_key_provider({});
+        set_key_provider("s3", {});
       }
     });
   }
@@ -35,7 +35,7 @@ TEST(RemoteOptions, AForkedChildHasThemWhateverOtherThreadsDid) {
     if (child == 0) {
       alarm(20);
       set_remote_options(*remote_options());
-      set_key_provider({});
+      set_key_provider("s3", {});
       _exit(0);
     }
     int status = -1;
