@@ -189,7 +189,7 @@ def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -
     if given is None:
         return _core.shuffled_by(source.engine) if shuffle else _core.sequential(len(source))
     if not isinstance(given, Sampling):
-        given = globals()["indices"](given)
+        given = __getattr__("indices")(given)
     if shuffle and not given.shuffles:
         raise _NOT_INDICES.error(f"shuffle=True has no part in {given!r}", hint="shuffle=False")
     return given.engine(source, shuffle, batches)
