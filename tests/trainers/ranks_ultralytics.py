@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torchvision
 from forked import Notes, kill_this_rank, ranks
 from headrace.trainers import ultralytics
 from ultralytics import YOLO
+from ultralytics.utils.nms import TorchNMS
+
+if not torchvision.extension._has_ops():  # its wheel for CUDA, beside a torch for the CPU
+    torchvision.ops.nms = TorchNMS.nms
 
 folder, root = Path(sys.argv[1]), Path(sys.argv[2])
 EPOCHS, KILLED = 4, 12  # of 9 batches
@@ -42,7 +47,8 @@ class Trainer(ultralytics.DetectionTrainer):
     def preprocess_batch(self, batch: Any) -> Any:
         if self.model.training:
             files = [int(Path(file).stem) for file in batch["im_file"]]
-            mosaic = bool(getattr(self.train_loader.dataset, "mosaic", False))
+            steps = self.train_loader._view.assembly.pipeline.steps
+            mosaic = any(step.name == "Mosaic" for step in steps)
             pixels = batch["img"].double().sum().item()
             type(self).notes.add([self.epoch, mosaic, files, len(batch["cls"]), pixels])
             type(self).seen += 1

@@ -37,7 +37,7 @@ def _warn_once() -> None:
         warn(
             "this Accelerate has no GradientState._add_dataloader: accumulate() does not see the "
             "last batch of an epoch, nor gather_for_metrics() the rows that fill it up; "
-            "docs/trainers.md names the versions that are tested"
+            "docs/guide/trainers.md names the versions that are tested"
         )
 
 

@@ -18,8 +18,8 @@ _NO_ADAPTER = declare(
     "unsupported",
     "a Keras without the DataAdapter that is known",
     "loader.keras() derives from keras.src.trainers.data_adapters.data_adapter.DataAdapter, which "
-    "this Keras does not have: it is older than 3.3, or newer than those that docs/trainers.md "
-    "names. With TensorFlow, fit(loader.tensorflow().as_dataset()) needs no adapter.",
+    "this Keras does not have: it is older than 3.3, or newer than docs/guide/trainers.md "
+    "knows. With TensorFlow, fit(loader.tensorflow().as_dataset()) needs no adapter.",
 )
 
 
