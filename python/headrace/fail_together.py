@@ -9,9 +9,9 @@ peer is gone, and is ended with the message on standard error after that.
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -85,8 +85,9 @@ class FailTogether:
         return bool(self._message)
 
     def _interrupt(self) -> None:
-        if self._main:
-            _thread.interrupt_main()
+        main = threading.main_thread().ident
+        if self._main and main is not None:
+            signal.pthread_kill(main, signal.SIGINT)  # a real signal: it ends a sleep, too
         if self._left.wait(self._grace):
             return
         print(f"headrace: {self._error()}", file=sys.stderr, flush=True)

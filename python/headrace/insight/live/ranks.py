@@ -90,7 +90,7 @@ def compare(heard: dict[int, dict[str, float]], count: int) -> dict[str, Any] | 
 
 
 def _percentile(values: list[float], share: float) -> float:
-    return values[min(len(values) - 1, int(share * len(values)))]
+    return values[int(share * (len(values) - 1))]
 
 
 def words(compared: dict[str, Any] | None) -> str:
