@@ -57,7 +57,6 @@ class SourceAround : public Source {
   uint64_t fingerprint() const override { return inner_->fingerprint(); }
   std::string description() const override { return inner_->description(); }
 
- protected:
   const SourcePtr& inner() const { return inner_; }
 
  private:

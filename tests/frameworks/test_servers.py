@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -79,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def epoch_of(path: str | Path, **options: Any) -> list[np.ndarray[Any, Any]]:
     with hr.Loader(
-        str(path), [T.Resize(16)], batch_size=4, shuffle=True, seed=5, threads=2
+        str(path), [T.Resize((16, 16))], batch_size=4, shuffle=True, seed=5, threads=2
     ) as loader:
         return [np.array(batch["image"]) for batch in loader]
 
@@ -155,7 +156,7 @@ def moto(folder: Path) -> Iterator[Any]:
     own = iam.create_access_key(UserName="trainer")["AccessKey"]
     role = iam.create_role(RoleName="reader", AssumeRolePolicyDocument=everything)["Role"]["Arn"]
     iam.attach_role_policy(RoleName="reader", PolicyArn=policy)
-    session = sts.assume_role(RoleArn=role, RoleSessionName="s")["Credentials"]
+    session = sts.assume_role(RoleArn=role, RoleSessionName="session")["Credentials"]
     requests.post(f"{url}/moto-api/reset-auth", data=b"0", timeout=10)
     yield url, own, session
     server.stop()
@@ -245,7 +246,8 @@ def test_nginx_serves_ranges(folder: Path, tmp_path: Path) -> None:
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     conf.write_text(
-        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/errors; worker_processes 1;\n"
+        f"{'user root;' * (os.getuid() == 0)} daemon off; worker_processes 1;\n"
+        f"pid {tmp_path}/pid; error_log {tmp_path}/errors;\n"
         f"events {{}}\nhttp {{ access_log off; {temporary}\n"
         f"server {{ listen 127.0.0.1:{port}; root {folder}; }} }}\n"
     )

@@ -188,6 +188,9 @@ class ObjectServer:
     # One request.
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if self.over.is_set():  # on a connection from before
+            handler.close_connection = True
+            return None
         raw = handler.path
         path, _, query = raw.partition("?")
         with self._lock:

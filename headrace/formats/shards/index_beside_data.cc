@@ -8,6 +8,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/sources/fingerprint.h"
+#include "headrace/sources/source_around.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
 
@@ -66,6 +67,9 @@ std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files) 
 std::vector<IndexBeside> indexes_beside(const Source& source) {
   std::vector<IndexBeside> out;
   for (const Source* origin : source.origins()) {
+    while (const auto* around = dynamic_cast<const SourceAround*>(origin)) {
+      origin = around->inner().get();
+    }
     const auto* container = dynamic_cast<const ExtentSource*>(origin);
     std::optional<IndexBeside> one = container ? container->index_beside() : std::nullopt;
     const auto is_same = [&](const IndexBeside& other) { return other.path == one->path; };

@@ -35,7 +35,7 @@ struct HubState {
   mutable Mutex mutex;
   bool asked GUARDED_BY(mutex) = false;  // the environment
   std::string endpoint GUARDED_BY(mutex);
-  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // redirects, by path
+  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // by the address that redirects
   Credentials credentials{"hf", hub_keys};
 };
 
@@ -100,20 +100,15 @@ class Hub final : public Cloud {
   }
 
   Result<HttpRequest> object(const std::string& path, const HttpCall& /*call*/) const override {
-    {
-      MutexLock lock(hub().mutex);
-      if (const auto found = hub().kept.find(path); found != hub().kept.end()) {
-        return HttpRequest{.url = found->second.url,
-                           .version = found->second.version,
-                           .asks_version = false,
-                           .any_host = true};
-      }
-    }
-    const RepoFile repo = repo_file(path);
-    const std::string kind = repo.kind == "models" ? "" : "/" + repo.kind;
-    return request(kind + "/" + escaped(repo.name, "/") + "/resolve/" + escaped(repo.revision) +
-                       "/" + escaped(repo.file, "/"),
-                   "");
+    Result<HttpRequest> out = resolving(path);
+    if (!out) return out;
+    MutexLock lock(hub().mutex);
+    const auto found = hub().kept.find(out->url);
+    if (found == hub().kept.end()) return out;
+    return HttpRequest{.url = found->second.url,
+                       .version = found->second.version,
+                       .asks_version = false,
+                       .any_host = true};
   }
 
   Result<HttpRequest> listing(const ListQuery& query, const HttpCall& /*call*/) const override {
@@ -135,9 +130,9 @@ class Hub final : public Cloud {
   // The address that is kept has expired, or the token has.
   bool renew(const std::string& path, const HttpResponse& response,
              std::string_view /*code*/) const override {
-    {
+    if (const Result<HttpRequest> asked = resolving(path)) {
       MutexLock lock(hub().mutex);
-      if (hub().kept.erase(path) > 0) return true;
+      if (hub().kept.erase(asked->url) > 0) return true;
     }
     if (remote_options()->anonymous) return false;
     const std::optional<SigningKeys> refused = hub().credentials.known();
@@ -149,13 +144,23 @@ class Hub final : public Cloud {
     if (response.linked_etag.empty()) return {};
     HttpResponse linked;
     linked.etag = response.linked_etag;
-    MutexLock lock(hub().mutex);
-    if (hub().kept.size() >= kMostRedirected) hub().kept.clear();
-    hub().kept[path] = {.url = to, .version = linked.version()};
+    if (const Result<HttpRequest> asked = resolving(path)) {
+      MutexLock lock(hub().mutex);
+      if (hub().kept.size() >= kMostRedirected) hub().kept.clear();
+      hub().kept[asked->url] = {.url = to, .version = linked.version()};
+    }
     return linked.version();
   }
 
  private:
+  static Result<HttpRequest> resolving(const std::string& path) {
+    const RepoFile repo = repo_file(path);
+    const std::string kind = repo.kind == "models" ? "" : "/" + repo.kind;
+    return request(kind + "/" + escaped(repo.name, "/") + "/resolve/" + escaped(repo.revision) +
+                       "/" + escaped(repo.file, "/"),
+                   "");
+  }
+
   static Result<HttpRequest> request(const std::string& path, std::string query) {
     const auto options = remote_options();
     std::string endpoint = options->endpoint("hf");

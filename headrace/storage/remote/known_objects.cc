@@ -138,16 +138,12 @@ void KnownObjects::saw_first_page(const std::string& folder, ListPage page) {
   first_pages_.insert_or_assign(folder, FirstPage{now(), std::move(page)});
 }
 
-std::optional<ListPage> KnownObjects::take_first_page(const std::string& folder) {
+std::optional<ListPage> KnownObjects::first_page(const std::string& folder) const {
   MutexLock lock(mutex_);
   drop_if_configured();
   const auto found = first_pages_.find(folder);
-  if (found == first_pages_.end()) return {};
-  const bool is_new = found->second.time > now() - kSeconds;
-  std::optional<ListPage> out;
-  if (is_new) out = std::move(found->second.page);
-  first_pages_.erase(found);
-  return out;
+  if (found == first_pages_.end() || found->second.time <= now() - kSeconds) return {};
+  return found->second.page;
 }
 
 std::string KnownObjects::etag_of(const FileIdentity& identity) const {

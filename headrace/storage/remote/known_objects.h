@@ -40,11 +40,13 @@ class KnownObjects {
                 std::shared_ptr<const std::string> head) EXCLUDES_LOCK(mutex_);
   using Entries = std::vector<RemoteEntry>;
   std::shared_ptr<const Entries> listing(const std::string& folder) const EXCLUDES_LOCK(mutex_);
-  // All of it. HR0224 where a file is named twice: it would be two records.
-  Result<void> saw_listing(const std::string& folder, Entries entries) EXCLUDES_LOCK(mutex_);
-  // A part of one, for who lists the folder next, once.
+  // All of it, asked for since `begun` (base/clock.h): what took long is known for as long.
+  // HR0224 where a file is named twice: it would be two records.
+  Result<void> saw_listing(const std::string& folder, Entries entries, double begun)
+      EXCLUDES_LOCK(mutex_);
+  // A part of one: many formats ask what a folder begins with.
   void saw_first_page(const std::string& folder, ListPage page) EXCLUDES_LOCK(mutex_);
-  std::optional<ListPage> take_first_page(const std::string& folder) EXCLUDES_LOCK(mutex_);
+  std::optional<ListPage> first_page(const std::string& folder) const EXCLUDES_LOCK(mutex_);
   // The ETag of a version, for If-Match; empty where it is not known.
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
   // It is not as it was.
@@ -52,7 +54,7 @@ class KnownObjects {
 
  private:
   struct Listing {
-    double time;
+    double until;
     std::shared_ptr<const Entries> entries;                // shared: with who goes through them
     std::unordered_map<std::string_view, size_t> by_name;  // into `entries`
   };

@@ -86,8 +86,6 @@ Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
   if (is_there && page->next.empty()) {
     Result<void> good = known_objects().saw_listing(path, std::move(page->entries));
     if (!good) return std::move(good.error());
-  } else if (is_there) {
-    known_objects().saw_first_page(path, std::move(*page));  // who lists it next goes on from there
   }
   KnownObjects::Look look;
   if (is_there) look.status = folder_status(path);
@@ -115,12 +113,15 @@ Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got)
 }
 
 Result<ListPage> RemoteFiles::page_of(const ListQuery& query) const {
-  if (query.next.empty() && !query.flat) {
-    if (std::optional<ListPage> first = known_objects().take_first_page(query.folder)) {
-      return std::move(*first);
-    }
+  if (!query.next.empty()) {
+    return page_from(query, RangeClient::of_process().fetch(new_listing(query)));
   }
-  return page_from(query, RangeClient::of_process().fetch(new_listing(query)));
+  if (std::optional<ListPage> first = known_objects().first_page(query.folder)) {
+    return std::move(*first);
+  }
+  Result<ListPage> page = page_from(query, RangeClient::of_process().fetch(new_listing(query)));
+  if (page && !page->next.empty()) known_objects().saw_first_page(query.folder, *page);
+  return page;
 }
 
 Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& each) const {
