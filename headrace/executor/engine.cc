@@ -18,8 +18,7 @@ MemoryShares shares_of(const EngineOptions& options) {
                         .left = task.left,
                         .threads = options.threads,
                         .lends = options.lends,
-                        .reads_ahead = task.source->read_style() != ReadStyle::kMemory,
-                        .reads_far = task.source->read_style() == ReadStyle::kLater});
+                        .reads_ahead = task.source->read_style() != ReadStyle::kMemory});
 }
 
 std::function<void()> wake_workers(int threads) {
@@ -285,7 +284,6 @@ EngineStats Engine::stats() const {
   stats.memory_peak = fixed + gate_.peak();
   stats.memory_wait_seconds = gate_.waited_seconds();
   stats.copies = copies_;
-  stats.reads = read_ahead_.counts();
   return stats;
 }
 

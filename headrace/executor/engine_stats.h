@@ -8,7 +8,6 @@
 #include <map>
 #include <string_view>
 
-#include "headrace/executor/reading/read_counts.h"
 #include "headrace/image/render.h"
 
 namespace headrace {
@@ -36,7 +35,6 @@ struct EngineStats : DeliveredCounts {
   double wait_seconds = 0, memory_wait_seconds = 0;
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
-  ReadCounts reads = {};
   std::map<std::string_view, int64_t> finished_before = {};  // rows, by reason
 };
 

@@ -139,8 +139,7 @@ class Loader::Impl {
                      .rows = layout_.rank_batch(),
                      .left = left,
                      .threads = options().threads,
-                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory,
-                     .reads_far = path_.source()->read_style() == ReadStyle::kLater});
+                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory});
     };
     const auto fits = [&](const DeviceWork& left) {
       try {

@@ -2,7 +2,6 @@
 // What the files of ReadAhead share among themselves.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "headrace/executor/reading/read_ahead.h"
@@ -28,8 +27,6 @@ struct ReadAhead::Neighbours {
     int64_t number = 0;
     FilePiece piece;
     size_t reserved = 0;
-    // shared: with the entry that gets it. Of its own, so that it goes when the record was taken.
-    std::shared_ptr<Buffer> memory = {};
   };
   FilePiece whole;
   uint64_t max_bytes = SIZE_MAX;
