@@ -88,7 +88,7 @@ def delivery_for(form: Form, assembly: Assembly, before: Delivery) -> Delivery:
         return EngineBatches(assembly)
     # Data can lie on one device; batches for several are divided on the host.
     device, alone = form.devices[0], len(form.devices) == 1
-    if assembly.renew(device=device, resident_on_device=alone).settle():
+    if assembly.renew(device=device, resident_on_device=alone).load_resident():
         return EngineBatches(assembly, device.name)
     patience = seconds("patience", assembly.given["patience"])
     return CopiedBatches(form.devices, form.depth, patience, warn)
