@@ -146,10 +146,8 @@ def _endpoints(given: str | Mapping[str, str]) -> dict[str, str]:
 def _keys(given: Mapping[str, Any] | None) -> clouds.Keys | None:
     if not given:
         return None
-    return clouds.Keys(
-        *(str(given.get(name) or "") for name in ("key", "secret", "token", "sas")),
-        expires=float(given.get("expires") or 0),
-    )
+    key, secret, token, sas = (str(given.get(n) or "") for n in ("key", "secret", "token", "sas"))
+    return clouds.Keys(key, secret, token, sas, float(given.get("expires") or 0))
 
 
 clouds.provide()

@@ -21,7 +21,7 @@ class Parcel(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return len(self.data) + sum(array.nbytes for array in self.arrays)
+        return len(self.data) + sum(int(array.nbytes) for array in self.arrays)
 
     def opened(self) -> Any:
         return pickle.loads(self.data, buffers=self.arrays)

@@ -148,7 +148,8 @@ class _Evaluation:
         return apply(left, right)
 
     def _compare(self, node: ast.Compare) -> Any:
-        left, out = node.left, True
+        left = node.left
+        out: Any = True
         for comparison, right in zip(node.ops, node.comparators, strict=True):
             pair = self._numbered(left, right)
             if isinstance(comparison, (ast.In, ast.NotIn)):

@@ -163,7 +163,7 @@ def arrow_table(src: Source, fields: Any) -> Any:
 
 def _arrow_column(pa: Any, values: Any) -> Any:
     if isinstance(values, list):
-        plain = [
+        plain: list[Any] = [
             value if isinstance(value, (str, bytes)) else np.asarray(value) for value in values
         ]
         if plain and isinstance(plain[0], np.ndarray):

@@ -30,7 +30,7 @@ class Rows(Sequence["Row"]):
     def __len__(self) -> int:
         return len(self.source)
 
-    def __getitem__(self, index: Any) -> Row:
+    def __getitem__(self, index: Any) -> Row:  # type: ignore[override]
         return Row(self, int(index))
 
     def __iter__(self) -> Iterator[Row]:

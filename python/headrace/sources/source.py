@@ -273,12 +273,14 @@ class Source:
         >>> len(src.filter(lambda record: record["x"] < 0.8))
         2
         """
-        return refinements["filtered"](self, where)
+        made: Source = refinements["filtered"](self, where)
+        return made
 
     def sort_by(self, key: Any, *, reverse: bool = False) -> Source:
         """The records in the order of ``key``: an expression as text, a function or an array, as
         ``filter`` takes them. Equal ones keep their order."""
-        return refinements["sorted_by"](self, key, bool(reverse))
+        made: Source = refinements["sorted_by"](self, key, bool(reverse))
+        return made
 
     def map(self, function: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Source:
         """The same records with more fields: what ``function(record)`` returns for each.
@@ -291,16 +293,19 @@ class Source:
         >>> src.map(lambda record: {"words": len(record["text"].split())}).column("words").tolist()
         [2, 1]
         """
-        return refinements["mapped"](self, function)
+        made: Source = refinements["mapped"](self, function)
+        return made
 
     def with_columns(self, **columns: Any) -> Source:
         """The same records with more fields: columns as ``hr.records`` takes them."""
-        return refinements["with_columns"](self, columns)
+        made: Source = refinements["with_columns"](self, columns)
+        return made
 
     def to_arrow(self, fields: Iterable[str] | str | None = None) -> Any:
         """A ``pyarrow.Table`` of the fields; None: all but images, audio and video. Those that are
         named come as their files' bytes."""
-        return refinements["arrow_table"](self, fields)
+        made: Source = refinements["arrow_table"](self, fields)
+        return made
 
     def facts(self) -> Facts:
         """What a copy of it in another process must have as well."""
