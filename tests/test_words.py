@@ -22,8 +22,8 @@ def check(root: Path) -> tuple[int, str]:
     ("text", "words", "reason"),
     [
         ("## Of batches", "Of", "begin with the thing itself"),
-        ("Audio and video.", "videos", "say video"),
-        ("An image is decoded.", "picture", "say image"),
+        ("Sound and moving pictures.", "moving pictures", "say video"),
+        ("A picture is decoded.", "picture", "say image"),
         ("An own decoder is faster: an own one.", "an own", "its own"),
         ("Values that are none are refused.", "that are none", "say invalid"),
         ("What a framework has not is refused.", "has not", "say lacks"),
