@@ -313,7 +313,7 @@ def test_sources_show_what_they_have(pictures: Path) -> None:
     record = source[3]
     np.testing.assert_array_equal(record["image"], pixels_of(files_of(pictures)[3]))
     assert record["key"] == source.key(3) and "23 records" in repr(source)
-    with pytest.raises(hr.ConfigError, match="not an integer field"):
+    with pytest.raises(hr.ConfigError, match="is a field of image files"):
         source.column("image")
     with pytest.raises(hr.ConfigError, match="not a source"):
         hr.open(3)
