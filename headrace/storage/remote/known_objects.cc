@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/remote/known_objects.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headrace/base/clock.h"
@@ -42,17 +43,18 @@ FileIdentity identity_of_version(std::string_view version, uint64_t size) {
 }
 
 std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path) {
-  const double since = now() - kSeconds;
+  const double time = now();
   MutexLock lock(mutex_);
   drop_if_configured();
-  if (const auto seen = looks_.find(path); seen != looks_.end() && seen->second.time > since) {
+  if (const auto seen = looks_.find(path);
+      seen != looks_.end() && seen->second.time > time - kSeconds) {
     return seen->second.look;
   }
   // In a folder of which all is known, or below what is no folder there.
   for (size_t end = path.size(), slash = path.rfind('/'); slash != std::string::npos;
        end = slash, slash = slash > 0 ? path.rfind('/', slash - 1) : std::string::npos) {
     const auto folder = listings_.find(path.substr(0, slash));
-    if (folder == listings_.end() || folder->second.time <= since) continue;
+    if (folder == listings_.end() || folder->second.until <= time) continue;
     const auto found =
         folder->second.by_name.find(std::string_view(path).substr(slash + 1, end - slash - 1));
     if (found == folder->second.by_name.end()) return Look{};
@@ -97,9 +99,9 @@ void KnownObjects::drop_old(double time) {
     std::erase_if(looks_, [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
     if (looks_.size() >= kMostLooks) looks_.clear();
   }
-  const auto is_old = [&](const auto& seen) { return seen.second.time <= time - kSeconds; };
-  std::erase_if(listings_, is_old);
-  std::erase_if(first_pages_, is_old);
+  std::erase_if(listings_, [&](const auto& seen) { return seen.second.until <= time; });
+  std::erase_if(first_pages_,
+                [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
 }
 
 std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
@@ -107,13 +109,15 @@ std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
   MutexLock lock(mutex_);
   drop_if_configured();
   const auto found = listings_.find(folder);
-  if (found == listings_.end() || found->second.time <= now() - kSeconds) return nullptr;
+  if (found == listings_.end() || found->second.until <= now()) return nullptr;
   return found->second.entries;
 }
 
-Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries) {
-  Listing listing{
-      .time = now(), .entries = std::make_shared<const Entries>(std::move(entries)), .by_name = {}};
+Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries, double begun) {
+  const double time = now();
+  Listing listing{.until = time + std::max(kSeconds, time - begun),
+                  .entries = std::make_shared<const Entries>(std::move(entries)),
+                  .by_name = {}};
   listing.by_name.reserve(listing.entries->size());
   for (size_t i = 0; i < listing.entries->size(); ++i) {
     // A file comes before a folder of the same name.
@@ -128,7 +132,7 @@ Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entrie
     if (!entry.is_folder) place->second = i;
   }
   MutexLock lock(mutex_);
-  drop_old(listing.time);
+  drop_old(time);
   listings_.insert_or_assign(folder, std::move(listing));
   return {};
 }

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/storage/remote/known_objects.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -76,11 +77,12 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
 }
 
 Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
+  const double begun = now();
   Result<ListPage> page = page_of({.folder = path});
   if (!page) return std::move(page.error());
   const bool is_there = page->has_keys;
   if (is_there && page->next.empty()) {
-    Result<void> good = known_objects().saw_listing(path, std::move(page->entries));
+    Result<void> good = known_objects().saw_listing(path, std::move(page->entries), begun);
     if (!good) return std::move(good.error());
   }
   KnownObjects::Look look;
@@ -137,6 +139,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     if (!status) return status;
     return storage_error(ENOTDIR, "list", given);
   }
+  const double begun = now();
   KnownObjects::Entries all;
   ListQuery query{.folder = path};
   std::unordered_set<std::string> folders;  // a page may end in one, and the next begin with it
@@ -155,7 +158,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     if (!goes_on) return folder_status(path);
   } while (!query.next.empty());
   if (!is_there) return storage_error(ENOENT, "list", given);
-  if (Result<void> good = known_objects().saw_listing(path, std::move(all)); !good) {
+  if (Result<void> good = known_objects().saw_listing(path, std::move(all), begun); !good) {
     return std::move(good.error());
   }
   return folder_status(path);
