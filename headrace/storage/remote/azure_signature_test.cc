@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected values: azure-storage-blob 12.31.1's (SharedKeyCredentialPolicy), as it printed them,
-// for the storage emulator's public account and key.
+// for the storage emulator's public account and key. (It calls the header Range "byte_range".)
 #include "headrace/storage/remote/azure_signature.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(AzureSignature, IsThatOfItsOwnLibrary) {
   EXPECT_EQ(signature("https://devstoreaccount1.blob.core.windows.net/photos/tr%20ain/"
                       "%2B%3D%26%C3%A9.tar",
                       {.range = "bytes=0-4095", .if_match = "\"0x8D4BCC2E4835CD0\""}, sent()),
-            "SharedKey devstoreaccount1:L/kX5OV4dmUQ/Syqeo65qcaYICtZi9kFJ4HpVcxz4x8=");
+            "SharedKey devstoreaccount1:B/zPkyRwNosP/dqP1M6onaLTWtCfcx6CRzZjZXPwKQ4=");
   EXPECT_EQ(signature("http://127.0.0.1:10000/devstoreaccount1/photos?comp=list&delimiter=%2F"
                       "&marker=a%2Fb%3D&maxresults=1000&prefix=tr%20ain%2F&restype=container",
                       {}, sent()),

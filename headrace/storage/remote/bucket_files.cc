@@ -107,7 +107,7 @@ Result<bool> BucketFiles::store(const std::string& path, std::string content) co
   fetch.redirected = {};
   fetch.upload = std::make_shared<const std::string>(std::move(content));  // shared: with tries
   FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
-  known_objects().forget(path);
+  known_objects().added(path);
   if (!got.result) return std::move(got.result.error());
   if (!got.found) return request_error(path, "the server answered 404", "check the bucket's name");
   return !got.changed;

@@ -156,13 +156,32 @@ std::string KnownObjects::etag_of(const FileIdentity& identity) const {
   return found == etags_.end() ? std::string() : found->second;
 }
 
+void KnownObjects::added(const std::string& path) {
+  MutexLock lock(mutex_);
+  looks_.erase(path);
+  for (size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = path.rfind('/', slash - 1)) {
+    const std::string folder = path.substr(0, slash);
+    looks_.erase(folder);
+    listings_.erase(folder);
+    first_pages_.erase(folder);
+  }
+}
+
 void KnownObjects::forget(const std::string& path) {
   MutexLock lock(mutex_);
   looks_.erase(path);
-  if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
-    listings_.erase(path.substr(0, slash));
-    first_pages_.erase(path.substr(0, slash));
-  }
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return;
+  // What names no such file is still true.
+  const std::string folder = path.substr(0, slash);
+  const std::string_view name = std::string_view(path).substr(slash + 1);
+  const auto listed = listings_.find(folder);
+  if (listed != listings_.end() && listed->second.by_name.contains(name)) listings_.erase(listed);
+  const auto first = first_pages_.find(folder);
+  if (first == first_pages_.end()) return;
+  const auto is_it = [&](const RemoteEntry& entry) { return entry.name == name; };
+  if (std::ranges::any_of(first->second.page.entries, is_it)) first_pages_.erase(first);
 }
 
 }  // namespace headrace

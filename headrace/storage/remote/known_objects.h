@@ -51,6 +51,8 @@ class KnownObjects {
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
   // It is not as it was.
   void forget(const std::string& path) EXCLUDES_LOCK(mutex_);
+  // It is new: the folders that it lies in are not as they were.
+  void added(const std::string& path) EXCLUDES_LOCK(mutex_);
 
  private:
   struct Listing {
