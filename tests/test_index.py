@@ -310,7 +310,7 @@ def test_an_index_serves_whatever_its_dataset_is_a_part_of(
         indexed = sum(key.endswith(".jpg") for key in map(source.key, range(len(source))))
         progressive = 3 / COUNT * len(source)
         assert pictures * (indexed - 2 * progressive) <= stats["used"] <= 2 * pictures * indexed
-        assert (stats["stale"], stats["images"]) == (0, COUNT)
+        assert (stats["stale"], stats["pictures"]) == (0, COUNT)
         assert f"{BASELINE} of {COUNT} images" in repr(given)
 
 
