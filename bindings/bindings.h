@@ -117,11 +117,11 @@ std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
 // call it every 50 ms; a thread that the interpreter's end leaves behind does not return.
 void check_signals();
 
-// Ctrl-C is no error of a record. It comes on the main thread only.
 // What an exception says, without a traceback.
 std::string first_line_of(const std::exception& failure);
 // A text of Python as UTF-8; what UTF-8 has no form for (lone surrogates) is escaped.
 std::string bytes_from_text(nb::handle text);
+// Ctrl-C is not an error of a record. It comes on the main thread only.
 void rethrow_keyboard_interrupt(const std::exception& failure);
 
 // A Python object that C++ threads may drop: takes the GIL for it, or leaves it alone when the

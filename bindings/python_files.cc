@@ -37,7 +37,7 @@ const ErrorCode kFilesystemFailed{
     "HR0287", ErrorKind::kStorage, "filesystem object failed",
     "The object given as filesystem= raised an exception, or returned something unexpected. The "
     "exception is in the message; see the documentation of its library. The same call "
-    "(fs.info(path), fs.cat_file(path)) should fail without Headrace."};
+    "(fs.info(path), fs.cat_file(path)) should fail without Headrace, too."};
 
 constexpr std::string_view kScheme = "filesystem://";
 constexpr size_t kMostCalls = 32;

@@ -118,7 +118,7 @@ void bind_remote(nb::module_& module) {
   module.def("set_key_provider", &set_provider, nb::arg("cloud"), nb::arg("function"),
              "Asked for credentials when the environment names none.");
   module.def(
-      "scheme_of", [](const std::string& path) { return std::string(scheme_of(path)); },
+      "scheme_of", [](const nb::str& path) { return std::string(scheme_of(bytes_from_str(path))); },
       nb::arg("path"), "What stands before \"://\" of a path; empty without one.");
 }
 

@@ -24,25 +24,26 @@ void check_positive(int64_t number, const char* what) {
   if (number < 1) throw nb::value_error((std::string(what) + " must be positive").c_str());
 }
 
-// Integers that Python gives record by record: an array of int64 as it is, without an object each.
-std::vector<int64_t> integers_from(nb::handle given) {
-  if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<int64_t>>(given);
+// Numbers that Python gives record by record: an array of the dtype as it is, without an object
+// each.
+template <class T>
+std::vector<T> numbers_from(nb::handle given, DType dtype) {
+  if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<T>>(given);
   const TensorView view = borrowed_view(given);
-  if (view.dtype != DType::kInt64 || view.shape.size() != 1) {
-    throw nb::type_error("expected an array of int64 with one axis");
+  if (view.dtype != dtype || view.shape.size() != 1) {
+    throw nb::type_error(
+        ("expected an array of " + std::string(name_of(dtype)) + " with one axis").c_str());
   }
-  const auto* values = reinterpret_cast<const int64_t*>(view.data);
+  const auto* values = reinterpret_cast<const T*>(view.data);
   return {values, values + view.shape[0]};
 }
 
+std::vector<int64_t> integers_from(nb::handle given) {
+  return numbers_from<int64_t>(given, DType::kInt64);
+}
+
 std::vector<double> doubles_from(nb::handle given) {
-  if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<double>>(given);
-  const TensorView view = borrowed_view(given);
-  if (view.dtype != DType::kFloat64 || view.shape.size() != 1) {
-    throw nb::type_error("expected an array of float64 with one axis");
-  }
-  const auto* values = reinterpret_cast<const double*>(view.data);
-  return {values, values + view.shape[0]};
+  return numbers_from<double>(given, DType::kFloat64);
 }
 
 // The callable takes (seed, epoch) and returns a Sampler, or record indices below `records`. Any

@@ -3,6 +3,7 @@
 #include "headrace/sources/source.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "bindings/bindings.h"
@@ -89,32 +90,37 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
   return out;
 }
 
-Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::handle progress) {
-  const Schema& schema = self.source->schema();
-  const auto found = std::ranges::find(schema, field, &Field::name);
-  if (found == schema.end() || found->kind != FieldKind::kAudio || !found->encoded) {
-    throw nb::value_error(("\"" + field + "\" is not a field of encoded audio clips").c_str());
+size_t field_number(const Source& source, const std::string& name) {
+  const auto found = std::ranges::find(source.schema(), name, &Field::name);
+  if (found == source.schema().end()) throw nb::value_error(("no field " + name).c_str());
+  return size_t(found - source.schema().begin());
+}
+
+// Three numbers of each record. numbers: of one, as a std::array.
+template <class Records, class Numbers>
+Array threes_of(const Records& records, Numbers numbers) {
+  Array out = make_array(DType::kInt64, {std::ssize(records), 3});
+  auto* to = static_cast<int64_t*>(out.view.data);
+  for (const auto& record : records) to = std::ranges::copy(numbers(record), to).out;
+  return out;
+}
+
+// Frames, sample rate and channels of every record's audio.
+Array sound_forms_of(const SourceHandle& self, const std::string& name, nb::handle progress) {
+  const size_t number = field_number(*self.source, name);
+  const Field& field = self.source->schema()[number];
+  if (field.kind != FieldKind::kAudio || !field.encoded) {
+    throw nb::value_error(("\"" + name + "\" is not a field of encoded audio clips").c_str());
   }
   const Progress report = progress_from(progress);
   SoundForms forms;
   {
     ReleasedGil no_gil;
-    forms = read_sound_forms(*self.source, static_cast<size_t>(found - schema.begin()), report);
+    forms = read_sound_forms(*self.source, number, report);
   }
-  Array out = make_array(DType::kInt64, {std::ssize(*forms), 3});
-  auto* to = static_cast<int64_t*>(out.view.data);
-  for (const SoundForm& form : *forms) {
-    *to++ = form.frames;
-    *to++ = form.sample_rate;
-    *to++ = form.channels;
-  }
-  return out;
-}
-
-size_t field_number(const Source& source, const std::string& name) {
-  const auto found = std::ranges::find(source.schema(), name, &Field::name);
-  if (found == source.schema().end()) throw nb::value_error(("no field " + name).c_str());
-  return size_t(found - source.schema().begin());
+  return threes_of(*forms, [](const SoundForm& form) {
+    return std::array<int64_t, 3>{form.frames, form.sample_rate, form.channels};
+  });
 }
 
 // Height, width and Exif orientation of every record's image.
@@ -131,14 +137,9 @@ Array image_sizes_of(const SourceHandle& self, const std::string& name, int thre
     ReleasedGil no_gil;
     sizes = read_image_sizes(*self.source, number, threads, report);
   }
-  Array out = make_array(DType::kInt64, {std::ssize(sizes), 3});
-  auto* to = static_cast<int64_t*>(out.view.data);
-  for (const ImageSize& size : sizes) {
-    *to++ = size.height;
-    *to++ = size.width;
-    *to++ = size.orientation;
-  }
-  return out;
+  return threes_of(sizes, [](const ImageSize& size) {
+    return std::array<int64_t, 3>{size.height, size.width, size.orientation};
+  });
 }
 
 // All values of one field, which is no file: an array with one row a record where all have one

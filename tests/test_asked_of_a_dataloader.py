@@ -109,7 +109,7 @@ def test_options_are_there_and_may_be_set() -> None:
 def test_an_unknown_attributes_error_names_the_way() -> None:
     view = hr.Loader(hr.records(x=np.arange(10)), batch_size=4).torch()
     assert not hasattr(view, "nonsense")
-    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'.*docs/frameworks\.md"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'.*docs/guide/frameworks\.md"):
         view.nonsense  # noqa: B018
 
 

@@ -292,7 +292,7 @@ def test_a_label_beyond_num_classes_is_a_bad_record() -> None:
         labels[5] = wrong
         data = hr.records(image=images, label=labels)
         steps = [T.MixUp(num_classes=3, uint8=True)]
-        with pytest.raises(hr.Error, match=rf"HR0530.*label {wrong} is none of the 3 classes"):
+        with pytest.raises(hr.Error, match=rf"HR0530.*label {wrong} is not one of the 3 classes"):
             epoch(data, steps)
         ((_, soft),) = epoch(data, steps, on_error="skip", error_budget=1.0)
         assert soft.shape == (15, 3)

@@ -298,7 +298,7 @@ def test_convert_ended_well_though_a_record_was_no_picture(tmp_path: Path, to: s
     assert report["unusable_count"] == 1
     assert report["unusable"][0]["record"] == 1
     said = run("convert", str(pictures), "-o", str(tmp_path / "out2"), "--to", to)
-    assert said.returncode == 3 and "1 are no images" in said.stdout
+    assert said.returncode == 3 and "1 are not images" in said.stdout
 
 
 # Scans, levels, orientation.

@@ -70,7 +70,7 @@ def test_boxes_and_masks_of_coco_follow(coco: Path, step: Any, masks: bool) -> N
 
 
 def test_the_ways_out_of_the_message_are_ways_out(coco: Path) -> None:
-    with pytest.raises(hr.ConfigError, match='say fields="image" of the step'):
+    with pytest.raises(hr.ConfigError, match='fields="image" of the transform'):
         hr.Loader(unsaid(), [T.RandomHorizontalFlip(1)], **LIST)
     alone = hr.Loader(str(coco), [T.RandomHorizontalFlip(1, fields="image")], **LIST)
     boxes = next(iter(alone)).boxes[0]

@@ -172,9 +172,13 @@ def test_the_classes_of_samplers_are_their_records() -> None:
         assert pickle.loads(pickle.dumps(order)) == order == copy.copy(order)
         with pytest.raises(AttributeError):
             setattr(order, record["params"][0]["name"], None)
-    assert repr(hr.sampling.weighted([1, 2], draws=3)) == "weighted(<2 weights>, draws=3)"
+    assert repr(hr.sampling.weighted([1, 2], draws=3)) == (
+        "weighted(<2 weights>, draws=3, replacement=True)"
+    )
     assert repr(hr.sampling.indices([3, 0])) == "indices(<2>)"
-    assert repr(hr.sampling.budget("audio", 2.5)) == "budget('audio', total=2.5, num_buckets=30)"
+    assert repr(hr.sampling.budget("audio", 2.5)) == (
+        "budget('audio', total=2.5, num_buckets=30, max_records=None)"
+    )
     with pytest.raises(hr.ConfigError, match=r"\[buckets\] pool must be at least 1 \(got 0\)"):
         hr.sampling.buckets("length", batch_size=2, pool=0)
     assert hr.sampling.buckets("length", np.int32(2)).batch_size == 2

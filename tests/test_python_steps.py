@@ -116,7 +116,7 @@ def test_fields_may_be_named_apart_from_the_arguments(pictures: Path) -> None:
 
 @pytest.mark.parametrize("function", [lambda *fields: 0, lambda: 0, lambda rng: 0, dict.get])
 def test_callables_without_fields_are_refused(pictures: Path, function: Any) -> None:
-    with pytest.raises(hr.ConfigError, match="cannot be a step"):
+    with pytest.raises(hr.ConfigError, match="HR0613 invalid callable"):
         hr.Loader(pictures, [function], batch_size=2)
 
 

@@ -136,7 +136,7 @@ def test_a_loader_is_made_again_from_its_description(
 def test_a_description_that_fits_no_more_is_refused(folder: Path) -> None:
     described = hr.Loader(folder, STEPS, batch_size=2).description()
     resize = {"Resize": {"size": [4, 4]}}
-    with pytest.raises(hr.ConfigError, match=r"HR0174.*the steps or the outputs"):
+    with pytest.raises(hr.ConfigError, match=r"HR0174.*the transforms or the outputs"):
         hr.Loader.from_description({**described, "transforms": [resize]})
     with pytest.raises(hr.ConfigError, match=r"HR0174.*records 4, described were 5"):
         hr.Loader.from_description({**described, "records": 5})

@@ -155,7 +155,7 @@ def test_an_error_after_the_kept_steps_names_the_same_step(photos: Path) -> None
             next(iter(loader))
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
-    assert "step 2" in messages[0] or "HR03" in messages[0]
+    assert "transform 2" in messages[0] or "HR03" in messages[0]
 
 
 @pytest.mark.parametrize("name", ["crop and flip after a resize", "nothing random"])

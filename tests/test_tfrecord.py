@@ -230,7 +230,7 @@ def test_fields_are_as_they_are_named(tmp_path: Path) -> None:
         ("x=label:int64[2,-1]", r"no shape: \[2,-1\]"),
         ("x=label:float32", "the feature holds int64"),
         ("x=label:text", "the feature holds numbers, no bytes"),
-        ("x=text:label", "a label is an integer"),
+        ("x=text:label", "a label must be an integer"),
         ("x=", "no feature is named"),
     ],
 )

@@ -248,7 +248,7 @@ def test_a_function_on_clips_before_the_map_is_no_hindrance_and_is_one_behind_it
     expected = epoch(loader(folder, behind).dlpack())
     view = loader(folder, behind).dlpack(_core.simulated_device(seed=1))
     assert epoch(view) == expected
-    assert "negative" in view.stats()["finish"] and "in the way" in view.stats()["finish"]
+    assert "negative" in view.stats()["finish"] and "prevents it" in view.stats()["finish"]
 
 
 def test_to_device_in_a_list_with_clips_gives_the_same_numbers(folder: Path) -> None:

@@ -113,6 +113,9 @@ def files(root: Path) -> Iterable[Path]:
     for folder, suffixes in (
         ("docs", {".md"}),
         ("examples", {".md"}),
+        ("headrace", {".cc", ".h"}),
+        ("bindings", {".cc", ".h"}),
+        ("python", {".py"}),
     ):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in suffixes and "_test" not in path.stem and "_fuzz" not in path.stem:

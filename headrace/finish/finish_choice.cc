@@ -54,7 +54,7 @@ std::string step_on_floats(const Plan& plan, int field) {
   return {};
 }
 
-// What prevents it of finishing it there; empty where nothing does.
+// What keeps a device from finishing it; empty where nothing does.
 std::string in_the_way(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";
@@ -91,7 +91,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   if (device.empty()) return {{}, "host: batches stay there"};
   FinishChoice out;
   std::string why_not = "there are no images";
-  std::vector<FinishPlace> there(plan.outputs().size());
+  std::vector<FinishPlace> places(plan.outputs().size());
   std::vector<bool> decodable(plan.outputs().size());
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];
@@ -105,10 +105,10 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     }
     if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
       why_not = step + " prevents it";
-      if (asked) raise(kNothingToFinish, why_not + " of ToDevice()", "the list without it");
+      if (asked) raise(kNothingToFinish, step + " prevents ToDevice()", "the list without it");
       continue;
     }
-    there[i] = place_of(plan, output.field);
+    places[i] = place_of(plan, output.field);
     decodable[i] = is_one && output.state.kind == FieldKind::kImage;  // masks are no JPEGs
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
@@ -119,7 +119,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");
   }
   if (out.text.empty()) return {{}, "host: " + why_not};
-  out.places = std::move(there);
+  out.places = std::move(places);
   out.decodable = std::move(decodable);
   return out;
 }

@@ -240,7 +240,7 @@ class Loader::Impl {
   void prepare() { maker_->prepare(); }
   bool load_resident(const Interrupted& interrupted) {
     const bool on_device = maker_->load_resident(interrupted);
-    if (!std::exchange(settled_, true)) path_.keep();  // all records may have been read for it
+    if (!std::exchange(loaded_, true)) path_.keep();  // all records may have been read for it
     return on_device;
   }
 
@@ -344,7 +344,7 @@ class Loader::Impl {
     }
     const int64_t its = position_.take_repaired(made());
     if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
-      options().warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
+      options().warn(std::to_string(its) + (its == 1 ? " image" : " images") + " of epoch " +
                      std::to_string(at.epoch) +
                      " had damage that the decoder repaired (`headrace scan --strict` lists them; "
                      "strict=True makes it an error)");
@@ -512,7 +512,7 @@ class Loader::Impl {
   const std::unique_ptr<BatchMaker> maker_;
   Position position_;
   bool said_orientation_ = false, said_changed_ = false, said_left_to_cpu_ = false;
-  bool settled_ = false;
+  bool loaded_ = false;
   // stats() and stop_workers() are called by other threads, too.
   std::atomic<bool> started_ = false;
   std::atomic<double> wall_seconds_ = 0;

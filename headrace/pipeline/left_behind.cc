@@ -118,7 +118,7 @@ Error PlanParts::left_behind_error(const Step& step, int left) const {
                   std::string(name_of(field.kind)) + ") where it was",
           .note = {},
           .hint = way_along(step, field) + "leave " + name +
-                  " out: fields= of the loader without it; or say fields=" + said +
+                  " out: fields= of the loader without it; or fields=" + said +
                   " of the transform moves it alone"};
 }
 

@@ -83,7 +83,7 @@ TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
       refusal(kDetection, {flip()}, lists()),
       "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) "
       "where it was | boxes in pixels follow it if their format is declared: kinds={\"boxes\": "
-      "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader without it; or say "
+      "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader without it; or "
       "fields=\"image\" of the transform moves it alone");
 }
 

@@ -163,7 +163,7 @@ TEST(Fork, WhatCannotBeIsRefused) {
             "HR0116 [Fork] there is a field \"a\" already | give the branch another name");
   EXPECT_EQ(
       refusal(kFolder, {fork("picture", {{"a", {}}})}),
-      "HR0111 there is no field \"image\" here | the fields are image (image), label (label)");
+      "HR0111 there is no field \"picture\" here | the fields are image (image), label (label)");
 }
 
 TEST(ByField, EachFieldHasItsOwnListAndDroppedOnesAreGone) {

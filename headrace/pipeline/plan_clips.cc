@@ -132,8 +132,8 @@ void add_sounds_output(const PlanDraft& draft, const ClipForm& form, Output& out
   FieldState& state = output.state;
   if (std::ranges::count(state.shape, -1) > 0) {
     raise(kBadClip,
-          "\"" + state.name + "\" would be the audio clips of several clips, each " +
-              text_of(state) + ", left open by " + state.left_open_by,
+          "\"" + state.name + "\" would be the audio of several clips, each " + text_of(state) +
+              ", left open by " + state.left_open_by,
           "Mono() and fps=, or PadOrTrim(), make them equal");
   }
   output.sounds = draft.clip_of(output.field);
@@ -178,10 +178,9 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
   for (const int field : fields) {
     const FieldState& state = draft.states[field];
     if (state.clip_frame >= 0 && !is_picture(state.kind)) {
-      raise(
-          kBadClip,
-          "[" + label + "] does not take \"" + state.name + "\", the audio clips of several clips",
-          "fields= names what it takes; or one clip of a video (num_clips=None)");
+      raise(kBadClip,
+            "[" + label + "] does not take \"" + state.name + "\", the audio of several clips",
+            "fields= names what it takes; or one clip of a video (num_clips=None)");
     }
     if (state.kind != FieldKind::kVideo) continue;
     raise(kBadClip, "[" + label + "] does not take \"" + draft.states[field].name + "\", a video",

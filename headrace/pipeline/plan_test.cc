@@ -153,7 +153,7 @@ TEST(Advance, ErrorsSayInWhichStep) {
       plan_of({files("image")}, {flip(), spec("RandomCrop", {{"size", int64_t{99}}})});
   Processed run(plan, Read().file(recipe_test::jpeg_bytes(16, 16)));
   ASSERT_FALSE(run.result());
-  EXPECT_EQ(run.result().error().note, "in step 2, RandomCrop(size=99)");
+  EXPECT_EQ(run.result().error().note, "in transform 2, RandomCrop(size=99)");
 }
 
 TEST(Record, OfSmallTensorsIsNotAllocatedFor) {

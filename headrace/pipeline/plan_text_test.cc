@@ -11,7 +11,7 @@ TEST(PlanText, ShowsStepsShapesPassesAndOutputs) {
       plan_of({files("image"), label()},
               {spec("RandomResizedCrop", {{"size", int64_t{224}}}), flip(),
                maybe(0.5, {resize(224, 224)}), to_float(), normalize(), resize(64, 64)});
-  EXPECT_EQ(plan->text(), R"(Steps (those of one pass over a picture are rendered as one):
+  EXPECT_EQ(plan->text(), R"(Steps (those of one pass over an image are rendered as one):
   step  what                                fields  after it               pass
   1     RandomResizedCrop(size=224)         image   uint8 (3, 224, 224)    1
   2     RandomHorizontalFlip(p=0.5)         image   uint8 (3, 224, 224)    1
@@ -31,7 +31,7 @@ TEST(PlanText, ShowsBranchesListsAndFilesLeftAsTheyAre) {
   const PlanPtr plan =
       plan_of({files("image"), text("caption")},
               {fork("image", {{"a", {flip(1)}}, {"b", {crop(8), flip(1)}}})}, lists());
-  EXPECT_EQ(plan->text(), R"(Steps (those of one pass over a picture are rendered as one):
+  EXPECT_EQ(plan->text(), R"(Steps (those of one pass over an image are rendered as one):
   step  what                                    fields      after it         pass
   1     Fork("image")                           image -> a  uint8 (3, ?, ?)
   2     Fork("image")                           image -> b  uint8 (3, ?, ?)
@@ -45,7 +45,7 @@ Outputs:
   caption  text   text             list
 )");
   EXPECT_EQ(plan_of({label()}, {})->text(),
-            R"(Steps (those of one pass over a picture are rendered as one):
+            R"(Steps (those of one pass over an image are rendered as one):
   none
 Outputs:
   output  from   what      per record

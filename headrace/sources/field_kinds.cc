@@ -30,7 +30,7 @@ const ErrorCode kBadKinds{
     "would convert nothing."};
 
 const ErrorCode kMaskOrImage{
-    "HR0182", ErrorKind::kConfig, "image declared as a mask",
+    "HR0182", ErrorKind::kConfig, "image field named like a mask",
     "The field holds images, and its name contains mask. Mask values are class ids: they are "
     "resized without interpolation, and color and dtype transforms do not apply. Declare which it "
     "is: kinds={\"seg_mask\": \"mask\"}, or kinds={\"seg_mask\": \"image\"} for an image that is "

@@ -64,7 +64,8 @@ class HeaderReader {
 std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
                                         const Progress& progress) {
   Sizes out(static_cast<size_t>(source.size()));
-  if (const auto kept = kept_headers(source, field, kNumbers)) {
+  const KeptHeaders cache(source, field);
+  if (const auto kept = cache.read(out.size() * kNumbers)) {
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = {(*kept)[i * kNumbers], (*kept)[i * kNumbers + 1], (*kept)[i * kNumbers + 2]};
     }
@@ -91,7 +92,7 @@ std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int 
   for (const ImageSize& size : out) {
     numbers.insert(numbers.end(), {size.height, size.width, size.orientation});
   }
-  keep_headers(source, field, numbers);
+  cache.write(numbers);
   return out;
 }
 

@@ -6,19 +6,31 @@
 // and to sizes and times of some of its files. A source that was not opened keeps nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headrace/sources/source.h"
 
 namespace headrace {
 
-// `per_record` numbers a record, in the order of records; none where there is no such entry.
-std::optional<std::vector<int64_t>> kept_headers(const Source& source, size_t field,
-                                                 size_t per_record);
-// Where the cache cannot be written nothing is kept.
-void keep_headers(const Source& source, size_t field, std::span<const int64_t> numbers);
+class KeptHeaders {
+ public:
+  // Looks at files of the source, so it is made before their headers are read: numbers of files
+  // that change meanwhile are not taken for theirs later.
+  KeptHeaders(const Source& source, size_t field);
+
+  // `count` numbers, in the order of records; none where there is no such entry.
+  std::optional<std::vector<int64_t>> read(size_t count) const;
+  // Where the cache cannot be written nothing is kept.
+  void write(std::span<const int64_t> numbers) const;
+
+ private:
+  std::string name_;                  // of the entry; empty: nothing is kept
+  std::array<uint64_t, 2> key_ = {};  // which source and field, and its files as they are
+};
 
 }  // namespace headrace

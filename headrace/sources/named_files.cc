@@ -25,9 +25,9 @@ const ErrorCode kLeadsOutside{
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is not an image",
-    "A list or table names this file as an image, audio or a video, or a link in the dataset's folder "
-    "leads to it. It does not lie in that folder, and its first bytes are none of these, so its content "
-    "goes nowhere: a mistake in the list or the link, or an attempt to get at a file of this machine.",
+    "A list or table names this file as an image, audio or video, or a link in the dataset's folder "
+    "leads to it. It is outside that folder, and its first bytes are not those of such a file, so it is "
+    "not read: a mistake in the list or the link, or an attempt to read a file of this machine.",
     /*of_record=*/true};
 
 // Where a path leads when all links are followed; empty where it leads nowhere.

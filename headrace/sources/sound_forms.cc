@@ -62,13 +62,15 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
-  if (const auto kept = kept_headers(source, field, kNumbers)) {
+  const KeptHeaders cache(source, field);
+  if (const auto kept = cache.read(forms.size() * kNumbers)) {
     for (size_t i = 0; i < forms.size(); ++i) {
       const int64_t* const numbers = kept->data() + i * kNumbers;
       forms[i] = {numbers[0], static_cast<int32_t>(numbers[1]), static_cast<int32_t>(numbers[2])};
     }
     return remember(source, field, std::move(forms));
   }
+  bool all_read = true;  // of a storage that fails nothing is known, in another run either
   AudioDecoders decoders;
   RecordData record;
   record.by_range = &wanted;  // of a long sound its header
@@ -80,6 +82,8 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
         forms[static_cast<size_t>(i)] = {sound->frames(), sound->header.sample_rate,
                                          sound->header.channels};
       }
+    } else {
+      all_read &= is_bad_record(record.result.error());
     }
     if (progress && i % kToldEvery == 0) progress(i, source.size());
   }
@@ -87,7 +91,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   for (const SoundForm& form : forms) {
     numbers.insert(numbers.end(), {form.frames, form.sample_rate, form.channels});
   }
-  keep_headers(source, field, numbers);
+  if (all_read) cache.write(numbers);
   return remember(source, field, std::move(forms));
 }
 

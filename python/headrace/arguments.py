@@ -79,6 +79,13 @@ def seconds(name: str, value: Any) -> float:
     raise BAD_VALUE.error(f"{name} must be seconds, 0 or more (got {value!r})")
 
 
+def amount(name: str, value: Any, most: float) -> float:
+    """A number from 0 to ``most``."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
+        return float(value)
+    raise BAD_VALUE.error(f"{name} must be a number from 0 to {most:,.0f} (got {value!r})")
+
+
 def switch(name: str, value: Any) -> bool:
     """True or False, and nothing that merely looks like it."""
     if isinstance(value, bool):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 from headrace.arguments import seconds
 from headrace.errors import Error, declare
-from headrace.process_group import joined, own_store
+from headrace.process_group import shared_store
 
 _FAILED = declare(
     "HR0732",
@@ -32,8 +31,6 @@ _FAILED = declare(
 )
 _POLL = 0.5  # seconds
 _MOST_TEXT = 4000  # characters of a message
-
-_entered = 0  # contexts of this process so far: the same number on all ranks
 
 
 class FailTogether:
@@ -57,12 +54,9 @@ class FailTogether:
         self._main = False  # whether it can be interrupted in Python
 
     def __enter__(self) -> FailTogether:
-        global _entered
-        if (group := joined()) is None:
+        if (group := shared_store("fail_together")) is None:
             return self
-        _entered += 1
-        self._rank, self._ranks = group
-        self._store = own_store(f"headrace/fail_together/{_entered}")
+        self._rank, self._ranks, self._store = group
         self._main = threading.current_thread() is threading.main_thread()
         threading.Thread(target=self._watch, name="headrace-ranks", daemon=True).start()
         return self
@@ -87,6 +81,8 @@ class FailTogether:
     def _interrupt(self) -> None:
         main = threading.main_thread().ident
         if self._main and main is not None:
+            import signal
+
             signal.pthread_kill(main, signal.SIGINT)  # a real signal: it ends a sleep, too
         if self._left.wait(self._grace):
             return

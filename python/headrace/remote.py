@@ -23,6 +23,7 @@ __all__ = ["configure"]
 Credentials = Callable[[], "Mapping[str, Any] | None"]
 
 _MOST = 10_000  # connections, retries
+_MOST_AMOUNT = 1e6  # seconds, bytes per second
 _COUNTS = {"connections": 1, "retries": 0}
 _SECONDS = ("retry_seconds", "first_pause", "longest_pause", "stall_seconds", "hedge_seconds")
 _SWITCHES = ("hedge", "anonymous")
@@ -122,7 +123,7 @@ def _set(options: _core.RemoteOptions, name: str, value: Any) -> None:
     elif name in _COUNTS:
         setattr(options, name, arguments.integer(name, value, _COUNTS[name], _MOST))
     elif name in _SECONDS or name == "least_rate":
-        setattr(options, name, arguments.seconds(name, value))
+        setattr(options, name, arguments.amount(name, value, _MOST_AMOUNT))
     elif name in _SWITCHES:
         setattr(options, name, arguments.switch(name, value))
     else:

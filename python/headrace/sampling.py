@@ -121,10 +121,10 @@ class RecordedSampling(Sampling):
         return _core.make_sampler(name, arguments, *values, records, shuffle, further=further)
 
     def _measures(self) -> tuple[Any, ...]:
-        """Each of several lengths of a record, in a tuple; else the one that is given."""
+        """Each of several lengths of a record, in a tuple or list; else the one that is given."""
         given = self._given()
-        several = isinstance(given, tuple) and any(hasattr(each, "__len__") for each in given)
-        return given if several and self.record["per_record"] == "durations" else (given,)
+        several = isinstance(given, (list, tuple)) and any(hasattr(x, "__len__") for x in given)
+        return tuple(given) if several and self.record["per_record"] == "durations" else (given,)
 
 
 class per_epoch(Sampling):
@@ -211,9 +211,7 @@ def _weights(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
 
 def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     """Integers as they are; anything else numbered in sorted order."""
-    if isinstance(given, str):
-        return np.ascontiguousarray(source.column(given), np.int64), 1
-    values = _array_of("labels", given)
+    values = _array_of("labels", source.column(given) if isinstance(given, str) else given)
     if values is None or values.shape != (len(source),) or values.dtype.kind not in "iubUSO":
         found = type(given).__name__ if values is None else f"{values.dtype} {values.shape}"
         raise _NOT_INDICES.error(

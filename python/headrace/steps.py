@@ -292,7 +292,7 @@ def _from_engine(name: str, value: Any) -> Any:
         return value
     if not can_be_read(value):
         raise TypeError(
-            f"{name} is bfloat16, which NumPy has not; put ToDtype('bfloat16') after this step"
+            f"{name} is bfloat16, which NumPy lacks; put ToDtype('bfloat16') after this step"
         )
     return np.asarray(value)
 

@@ -70,7 +70,7 @@ def test_actors_of_another_version_are_refused(cluster: Any, photos: Path, tmp_p
     pool = hr.ray.pool(cpus=1, **FAR, runtime_env={"env_vars": {"PYTHONPATH": path}})
     with hr.Loader(photos, STEPS, **GIVEN, workers=pool) as loader:
         told = given_up(loader)
-    assert "HR0837 a remote worker makes other rows: version of Headrace: 0.0.1 there" in told
+    assert "HR0837 a remote worker makes different rows: version of Headrace: 0.0.1 there" in told
 
 
 def test_a_dataset_that_is_another_one_for_the_actors_is_refused(

@@ -100,9 +100,7 @@ def formats_page(formats: dict[str, Record], codecs: dict[str, Record]) -> str:
 def samplers_page(samplers: dict[str, Record]) -> str:
     parts = [
         "# Samplers",
-        "A class of `hr.sampling` each, for `sampling=` of a loader.".replace(
-            "sampling=", "sampler="
-        ),
+        "A class of `hr.sampling` each, for `sampler=` of a loader.",
     ]
     for name, record in sorted(samplers.items()):
         parts += [f"## {name}", record["doc"], python(record["example"])]
@@ -222,6 +220,7 @@ GROUPS = {
     "index": "Writing and converting",
     "pack": "Writing and converting",
     "jobs": "Writing and converting",
+    "fail_together": "Measuring",
     "remote": "Remote storage",
     "errors": "Errors and warnings",
     "": "Values",

@@ -64,7 +64,7 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
   if (!sound) return as_sound(sound.error());
   constexpr int kMpeg4Audio = 0x40;
   if (sound->codec != "mp4a" || sound->object_type != kMpeg4Audio) {
-    return unread_aac("holds an audio clip of another codec (" + sound->codec + ")");
+    return unread_aac("holds audio of another codec (" + sound->codec + ")");
   }
   const Result<AacConfig> config = read_aac_lc(sound->parameters);
   if (!config) return config.error();

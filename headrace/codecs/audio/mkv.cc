@@ -330,7 +330,7 @@ class MkvDecoder final : public AudioDecoder {
     if (!codec) {
       std::string name;
       for (const char c : sound.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-      return unread_sound(kMkvName, "holds an audio clip of the codec \"" + name + "\"",
+      return unread_sound(kMkvName, "holds audio of the codec \"" + name + "\"",
                           "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
     }
     // In Ogg each packet is a page of its own.

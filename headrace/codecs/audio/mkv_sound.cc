@@ -79,8 +79,7 @@ Result<SoundTrack> choose_sound(SoundBytes tracks) {
   }
   if (!whole || elements.broken()) return corrupt_mkv("its list of tracks is damaged");
   if (!chosen) return no_track_of_sound(kMkvName);
-  if (chosen->encoded)
-    return unread_mkv("has an audio clip that is encrypted or compressed once more");
+  if (chosen->encoded) return unread_mkv("has audio that is encrypted or compressed once more");
   return std::move(*chosen);
 }
 

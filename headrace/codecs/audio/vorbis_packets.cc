@@ -106,7 +106,7 @@ Result<std::vector<int64_t>> vorbis_positions(std::span<const std::span<const ui
     ogg_packet packet = packet_of(packets[i], i + kHeaders);
     const long size = core.block_size(&vorbis.info, &packet);
     if (size <= 0)
-      return corrupt_vorbis("packet " + std::to_string(i) + " of it is not an audio clip");
+      return corrupt_vorbis("packet " + std::to_string(i) + " of it is not an audio packet");
     if (before > 0) position += before / 4 + size / 4;
     before = size;
     out.push_back(position);

@@ -32,7 +32,7 @@ constexpr const char* kFetchAgain = "fetch the file again, or leave such records
 
 Error corrupt_picture(std::string_view kind, std::string what) {
   return {.code = &kCorruptPicture,
-          .what = "no valid " + std::string(kind) + " picture: " + std::move(what),
+          .what = "no valid " + std::string(kind) + " image: " + std::move(what),
           .hint = kFetchAgain};
 }
 
@@ -46,7 +46,7 @@ Error truncated_picture(std::string_view kind, size_t bytes) {
 
 Error unread_picture(std::string_view kind, std::string what) {
   return {.code = &kUnreadPicture,
-          .what = "a " + std::string(kind) + " picture " + std::move(what),
+          .what = "a " + std::string(kind) + " image " + std::move(what),
           .hint = "convert such files (Pillow), or open a Python object that decodes them"};
 }
 

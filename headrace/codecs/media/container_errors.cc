@@ -69,14 +69,14 @@ Error unread_video(std::string_view kind, std::string what, std::string hint) {
 Error no_pictures(std::string_view kind, std::string what) {
   return {.code = &kNoPictures,
           .what = "this " + std::string(kind) + " file " + std::move(what),
-          .hint = "read it as an audio clip, or leave such records out (on_error=)"};
+          .hint = "read it as audio, or leave such records out (on_error=)"};
 }
 
 Error too_many_packets(std::string_view kind) {
   return {
       .code = &kTooManyPackets,
       .what = "this " + std::string(kind) + " file has more than " +
-              std::to_string(kMostVideoPackets) + " packets of images",
+              std::to_string(kMostVideoPackets) + " video packets",
       .hint = "cut it into parts: ffmpeg -i in -c copy -f segment -segment_time 3600 out%d.mp4"};
 }
 

@@ -155,7 +155,7 @@ Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list
     if (*found) return headers;
     ++headers.number;
   }
-  return no_pictures(kAviName, "has no stream of images");
+  return no_pictures(kAviName, "has no video stream");
 }
 
 Result<bool> avi_has_sound(const ByteRanges& file) {

@@ -147,7 +147,7 @@ Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
     if (!chosen || (!chosen->enabled && track->enabled)) chosen = track;
   });
   if (!whole) return corrupt_video(kMkvName, "its list of tracks is damaged");
-  if (!chosen) return no_pictures(kMkvName, "has no track of images");
+  if (!chosen) return no_pictures(kMkvName, "has no video track");
   return *chosen;
 }
 

@@ -124,7 +124,7 @@ Result<Mp4Trak> choose(Bytes moov) {
     if (trak.handler != box_named("vide") || is_chapters) continue;
     if (!chosen || (!chosen->enabled && trak.enabled)) chosen = &trak;
   }
-  if (!chosen) return no_pictures(kMp4Name, "has no track of images");
+  if (!chosen) return no_pictures(kMp4Name, "has no video track");
   return *chosen;
 }
 
@@ -211,8 +211,8 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
     return std::move(good.error());
   }
   if (track.frames.empty()) {
-    return no_pictures(kMp4Name, "shows none of its " + std::to_string(track.packets.size()) +
-                                     " packets of images");
+    return no_pictures(
+        kMp4Name, "shows none of its " + std::to_string(track.packets.size()) + " video packets");
   }
   for (MediaPacket& packet : track.packets) packet.pts += edits->delay;
   const uint32_t last = track.frames.back();

@@ -19,9 +19,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToRead{
-    "HR0478", ErrorKind::kConfig, "no fields chosen for a RecordIO",
-    "The RecordIO files contain no readable record, so their fields are unknown. Check the path; "
-    "copy or recreate the files."};
+    "HR0478", ErrorKind::kConfig, "no usable fields in RecordIO files",
+    "The RecordIO files contain no readable record, so their fields are unknown; or label_dtype= or "
+    "label_shape= says what labels cannot be. Check the path; copy or recreate the files."};
 
 const ErrorCode kBadIndex{
     "HR0479", ErrorKind::kConfig, "invalid RecordIO index",

@@ -20,7 +20,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToRead{
-    "HR0475", ErrorKind::kConfig, "no fields chosen for a TFRecord",
+    "HR0475", ErrorKind::kConfig, "no usable records in TFRecord files",
     "The TFRecord files contain no readable record, so their fields are unknown, or index= names "
     "files that do not belong to these TFRecords. An index file has a line \"offset size\" per "
     "record, as written by NVIDIA's tfrecord2idx, and there is one per file, in the same order. "

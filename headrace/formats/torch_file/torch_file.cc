@@ -47,6 +47,10 @@ Archive open_archive(const std::string& path) {
               .members = std::move(*members),
               .folder = {}};
   const auto pickle = std::ranges::find_if(out.members, is_pickle_of_archive);
+  if (pickle == out.members.end()) {
+    throw Exception(unsupported_array(path, "a zip archive without a data.pkl",
+                                      "torch.save writes one; .npz files are opened by name"));
+  }
   out.folder = pickle->name.substr(0, pickle->name.size() - std::string_view("data.pkl").size());
   return out;
 }
@@ -86,7 +90,7 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
         unsupported_array(path, it + " is a single value", "leave it out with fields=[...]"));
   }
   int64_t dense = 1;  // elements of a record
-  for (size_t axis = axes; axis-- > 1;) {
+  for (size_t axis = elements > 0 ? axes : 0; axis-- > 1;) {
     if (tensor.sizes[axis] != 1 && tensor.strides[axis] != dense) dense = -1;
     if (dense < 0) break;
     dense *= tensor.sizes[axis];

@@ -29,7 +29,7 @@ struct TorchContents {
   std::vector<std::string> others;  // names of what is no tensor
 };
 
-// HR0424 for what is no such pickle, HR0425 for what is not read, HR0429 for one that would call
+// HR0424 for what is no such pickle, HR0425 for what is not read, HR1404 for one that would call
 // anything else; `path` is for these.
 Result<TorchContents> read_torch_pickle(std::span<const uint8_t> bytes, const std::string& path);
 

@@ -69,8 +69,8 @@ std::string rate_misfit(int of_noise, int of_sound) {
   if ((of_noise == 0) == (of_sound == 0)) return {};
   return "and its noise must have known sample rates or none, and only the " +
          std::string(of_sound == 0 ? "noise's is known: Resample(orig_freq=...) before it says the "
-                                     "sound's"
-                                   : "audio clip's is known: a noise that is a file knows its own");
+                                     "audio's"
+                                   : "audio's is known: a noise that is a file knows its own");
 }
 
 // Frames from `begin` on as samples, channel c from to + c * count on.

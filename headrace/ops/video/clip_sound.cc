@@ -24,7 +24,7 @@ const ErrorCode kNoSound{
     "HR0549", ErrorKind::kData, "clip without audio",
     "The transform reads the audio of the clip's time span, and the file has no audio, or does "
     "not cover all of it: the audio starts later or ends earlier than the video. "
-    "no_sound=\"silence\" fills silently; or leave such records out (on_error=)."};
+    "no_sound=\"silence\" fills in silence; or leave such records out (on_error=)."};
 
 const ErrorCode kLargeSound{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
@@ -63,8 +63,8 @@ Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoder
   const Result<bool> has_sound = avi_has_sound(file);
   if (!has_sound) return has_sound.error();
   if (!*has_sound) return no_track_of_sound(kAviName);
-  return unread_sound(kAviName, "has an audio clip, which is read of other containers alone",
-                      "write it again once, which leaves images and audio as they are: ffmpeg "
+  return unread_sound(kAviName, "has audio, which is read from other containers only",
+                      "write it again once, which leaves video and audio as they are: ffmpeg "
                       "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 

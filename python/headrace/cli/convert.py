@@ -93,7 +93,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
         console.print("[bold green]verified:[/] every record is the source's")
     if report["unusable_count"]:
         console.print(
-            f"[bold red]{report['unusable_count']:,} are no pictures[/], kept as they are:"
+            f"[bold red]{report['unusable_count']:,} are not images[/], kept as they are:"
         )
         print_unusable(report)
     console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)

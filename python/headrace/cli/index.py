@@ -52,7 +52,7 @@ def run(
     from headrace import _core
 
     if local is not None or (_core.scheme_of(source) and out is None and not part):
-        print_beside(headrace.index(opened, beside=local or True), source, json)
+        print_beside(headrace.index(opened, out, part=part, beside=local or True), source, json)
         return output.GOOD
     records = records_of(part, len(opened)) if part else len(opened)
     with output.progress("indexing", records, quiet=json) as done:

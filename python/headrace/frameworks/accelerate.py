@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.errors import warn
-from headrace.loader.viewed import ViewedLoader
+from headrace.loader.viewed import ViewedLoader, left_for_last_batch
 
 _warned = False
 
@@ -57,8 +57,7 @@ class _Place:
         """Records in the last batch of all ranks together; 0: it is full, or left out."""
         if self._loader.assembly.given["last_batch"] == "drop":
             return 0
-        state = self._loader.present_state()
-        return state["records"] % state["global_batch"] if state["global_batch"] else 0
+        return left_for_last_batch(self._loader)
 
 
 class _Registered:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.errors import declare
+from headrace.loader.viewed import left_for_last_batch
 from headrace.loader.views import Delivered
 
 _NO_ADAPTER = declare(
@@ -110,8 +111,9 @@ def _adapter_class() -> type:
         def partial_batch_size(self) -> int | None:
             if self._loader.assembly.given["last_batch"] != "keep":
                 return None
-            state = self._loader.present_state()
-            return state["records"] % state["global_batch"] or None
+            if not left_for_last_batch(self._loader):
+                return None
+            return len(self._loader.assembly.engine().indices(0, len(self._loader) - 1))
 
     return KerasBatches
 

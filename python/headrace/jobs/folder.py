@@ -243,7 +243,7 @@ def clear_unfinished(dest: Path) -> None:
 
 
 def check_own(work: Path) -> None:
-    """HR0279 where a part's folder is none that a part was made in, since all in it is removed."""
+    """HR0279 unless a part was made in this folder, since everything in it is removed."""
     if not re.fullmatch(r"part-\d{5}-of-\d{5}", work.name):
         raise OTHER_JOB.error(f"{work} was not made by a job", hint="move it away")
     _check_folder(work.parent)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 class DataLoaderKeyword(NamedTuple):
     """rows: of the page's table, DataLoader's way and Loader's. hint: what Loader says to it; empty
     where it has the same keyword. unneeded: why, in the report of a translated DataLoader whose
-    value is none of ``usual``; empty where it is translated."""
+    value is not one of ``usual``; empty where it is translated."""
 
     rows: tuple[tuple[str, str], ...]
     hint: str = ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's keywords: what is said about the ones that it has not, and how the others reach the
-engine. Which there are is declared elsewhere: loader/table.py."""
+"""A loader's keywords: messages for those of DataLoader's that it lacks, and how the others reach
+the engine. They are declared elsewhere: loader/table.py."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEYWORDS = {keyword.name: keyword for keyword in keywords_from(_RECORDS.values()
 
 def completed(given: Mapping[str, Any]) -> dict[str, Any]:
     """All keywords, those that are not given with their defaults. ConfigError for the first that
-    Loader has not, with the way to write it."""
+    Loader lacks, with the way to write it."""
     for name in given:
         if name not in KEYWORDS:
             raise _no_keyword(name)

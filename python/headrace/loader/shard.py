@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, NamedTuple
 
+from headrace import process_group
 from headrace.arguments import BAD_VALUE, INT32, integer
 
 ALONE = "one process"  # the origin of a shard that nothing speaks of: ranks may still come up
@@ -68,10 +68,8 @@ def machines(shard: Shard) -> int:
 
 
 def _detected_shard() -> Shard:
-    torch = sys.modules.get("torch")  # a process that never imported torch has no process group
-    distributed = getattr(torch, "distributed", None)
-    if distributed and distributed.is_available() and distributed.is_initialized():
-        return Shard(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
+    if (group := process_group.initialized()) is not None:
+        return Shard(*group, "torch.distributed")
     names = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
     values = [os.environ.get(name, "") for name in names]
     if all(value.isdecimal() for value in values) and int(values[0]) < int(values[1]):

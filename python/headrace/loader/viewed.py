@@ -41,3 +41,9 @@ class ViewedLoader(Protocol):
     def batch_as(self, epoch: int, index: int, form: Form) -> Any: ...
     def peek_as(self, form: Form) -> Any: ...
     def close(self) -> None: ...
+
+
+def left_for_last_batch(loader: ViewedLoader) -> int:
+    """Records of all ranks in an epoch's last batch; 0 where it is full, or batches differ."""
+    state = loader.present_state()
+    return state["records"] % state["global_batch"] if state["global_batch"] else 0

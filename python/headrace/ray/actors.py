@@ -109,7 +109,7 @@ class Actors:
         if self._wanted.runtime_env:
             self._options["runtime_env"] = self._wanted.runtime_env
         self._facts = work.facts()
-        self._nodes()
+        nodes = self._nodes()
         if parcel.nbytes > _PARCEL * self._store:
             raise TOO_LARGE.error(
                 f"arrays in memory of {parcel.nbytes:,} bytes, and object stores of "
@@ -117,7 +117,7 @@ class Actors:
                 hint="hr.npy or hr.pack, where all machines can read it",
             )
         self._parcel = self._ray.put(parcel)
-        self._look()
+        self._look(nodes)
 
     def _nodes(self) -> list[dict[str, Any]]:
         """That are alive; the room is by the smallest of their stores."""
@@ -128,11 +128,10 @@ class Actors:
         self._room = int(self._wanted.store * self._store) // self._work.ranks_here
         return nodes
 
-    def _look(self) -> None:
+    def _look(self, nodes: list[dict[str, Any]]) -> None:
         """At the cluster: how many actors there should be."""
         assert self._work is not None
         self._looked = time.monotonic()
-        nodes = self._nodes()
         if self._wanted.cpus != "auto":
             self._target = int(self._wanted.cpus)
         else:
@@ -199,7 +198,7 @@ class Actors:
 
     def live(self) -> int:
         if self._work is not None and time.monotonic() - self._looked > _AGAIN:
-            self._look()
+            self._look(self._nodes())
         if self._starting:
             ready, _ = self._ray.wait(
                 list(self._starting), num_returns=len(self._starting), timeout=0

@@ -81,6 +81,8 @@ class _Evaluation:
     def __init__(self, source: Source, text: str) -> None:
         self._source = source
         self._text = text
+        self._classes = source.class_to_idx
+        self._columns: dict[str, Any] = {}  # of fields, and sizes of images by (name,)
 
     def of(self, node: ast.expr) -> Any:
         """A value, or one for each record."""
@@ -110,12 +112,19 @@ class _Evaluation:
                 f"{node.id!r} is not a field that can be compared",
                 hint=did_you_mean(node.id, names),
             )
-        return np.asarray(self._source.column(node.id))
+        return self._once(node.id, lambda: np.asarray(self._source.column(node.id)))
 
     def _attribute(self, node: ast.Attribute) -> Any:
         if not isinstance(node.value, ast.Name) or node.attr not in ("height", "width"):
             raise self._refused(node)
-        return self._source.sizes(node.value.id)[:, ("height", "width").index(node.attr)]
+        name = node.value.id
+        sizes = self._once((name,), lambda: self._source.sizes(name))
+        return sizes[:, ("height", "width").index(node.attr)]
+
+    def _once(self, key: Any, read: Callable[[], Any]) -> Any:
+        if key not in self._columns:
+            self._columns[key] = read()
+        return self._columns[key]
 
     def _call(self, node: ast.Call) -> Any:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -167,7 +176,7 @@ class _Evaluation:
     def _numbered(self, left: ast.expr, right: ast.expr) -> tuple[Any, Any]:
         """Both sides; names of classes as their numbers where the other side is the label."""
         values = self.of(left), self.of(right)
-        classes = self._source.class_to_idx
+        classes = self._classes
         if not classes:
             return values
         labels = [isinstance(node, ast.Name) and node.id == "label" for node in (left, right)]

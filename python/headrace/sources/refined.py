@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare, did_you_mean
+from headrace.errors import declare
 from headrace.sources.columns import records
 from headrace.sources.expressions import values_of
 from headrace.sources.recipe import Recipe, makes_sources
@@ -55,9 +55,10 @@ def sorted_by(src: Source, key: Any, reverse: bool) -> Source:
             hint='filter them first: src.filter("x == x")',
         )
     try:
-        order = np.argsort(values, kind="stable")
-        if reverse:
+        if reverse:  # of equal ones the first stays the first
             order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+        else:
+            order = np.argsort(values, kind="stable")
     except TypeError as failure:
         raise _NO_RECORDS.error(f"sort_by({_shown(key)}): {failure}") from None
     engine = _core.subset(src.engine, np.ascontiguousarray(order, np.int64))
@@ -151,11 +152,7 @@ def arrow_table(src: Source, fields: Any) -> Any:
 
     names = [field.name for field in src.schema if not field.encoded]
     if fields is not None:
-        known = [field.name for field in src.schema]
         names = [fields] if isinstance(fields, str) else list(fields)
-        for name in names:
-            if name not in known:
-                raise _NO_RECORDS.error(f"{name!r} is not a field", hint=did_you_mean(name, known))
     columns = {name: _arrow_column(pa, src.engine.values(name)) for name in names}
     classes = {"classes": "\n".join(src.classes)} if "label" in columns and src.classes else None
     return pa.table(columns, metadata=classes)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -235,9 +234,11 @@ class Source:
         if not field.is_picture:
             raise _NO_COLUMN.error(f"{name!r} is not a field of images")
         if not field.encoded:
+            if -1 not in field.shape:
+                return np.tile(np.array(field.shape[-2:], np.int64), (len(self), 1))
             shapes = [np.shape(value)[-2:] for value in self.engine.values(name)]
             return np.array(shapes, np.int64).reshape(-1, 2)
-        threads = max(1, min(16, len(os.sched_getaffinity(0))))
+        threads = min(16, _core.allowed_cores())
         found = np.array(self.engine.image_sizes(name, threads, progress))
         turned = (found[:, 2] >= 5) & self.upright
         return np.where(turned[:, None], found[:, 1::-1], found[:, :2])

@@ -17,6 +17,7 @@ from transformers.trainer_callback import ExportableState
 
 from headrace.frameworks.torch_view import TorchBatches
 from headrace.loader import Loader
+from headrace.loader.viewed import left_for_last_batch
 from headrace.loader.views import Delivered
 from headrace.migrate.migrated_loader import MigratedLoader
 from headrace.trainers import MISFIT
@@ -26,7 +27,7 @@ from headrace.trainers.waiting import WaitShare
 class Loaders:
     """Before ``transformers.Trainer`` among a class's bases: what it is given as train_dataset,
     eval_dataset (also in a dictionary, or in evaluate()) and test_dataset may be a loader, or what
-    its ``.torch(batch="dict")`` returned. Other datasets are the Trainer's affair as before.
+    its ``.torch(batch="dict")`` returned. The Trainer loads other datasets as before.
 
     ``train(resume_from_checkpoint=...)`` goes on with the next batch, on any number of ranks with
     the same global batch, and refuses a checkpoint of other data, another order or another global
@@ -138,9 +139,8 @@ def _check_size(view: Any, expected: int, argument: str) -> None:
 def _checked_for_gathering(view: Any, batch_size: int) -> Any:
     """The view, whose batches have the same number of rows on all ranks, full or filled up."""
     _check_size(view, batch_size, "per_device_eval_batch_size")
-    state, ranks = view.present_state(), view.assembly.shard.world_size
-    together = state["global_batch"]
-    left = state["records"] % together if together else 0
+    together, ranks = view.present_state()["global_batch"], view.assembly.shard.world_size
+    left = left_for_last_batch(view)
     if together % ranks or (view.assembly.given["last_batch"] == "keep" and left % ranks):
         rows = together if together % ranks else left
         raise MISFIT.error(

@@ -4,7 +4,7 @@
 The engine lends rows that no thread has claimed from the far end of what is open; whoever takes
 them brings their bytes, or does not: then the loader's threads make them. So nobody has to be
 reached, may die at any time, may be asked twice, and batches do not change. How requests and bytes
-travel is the makers' affair.
+travel is up to the makers.
 """
 
 from __future__ import annotations

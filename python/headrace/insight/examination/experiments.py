@@ -48,7 +48,7 @@ def find_ceiling(found: Findings, seconds: float) -> None:
         busy, there = time.process_time(), own
         timed = time_loop(Replay([own]), found.step, seconds, rendezvous=found.rendezvous)
     if is_changed(found.kept[0], there):
-        found.anew = True
+        found.copies = True
         found.note("The step changes its batches in place, so each time it was given a copy.")
         fresh = found.kept[0] if there is own else on_device(found.kept[0], found.step)
         busy = time.process_time()
@@ -98,9 +98,9 @@ def replay(found: Findings, seconds: float) -> None:
     """Real batches from memory: minus the ceiling, what handing over and copying cost."""
     if found.step is None or found.cached is not None or not found.kept:
         return
-    batches = Replay(found.kept, found.anew)
+    batches = Replay(found.kept, found.copies)
     timed = time_loop(batches, found.step, seconds, rendezvous=found.rendezvous)
-    if found.anew:
+    if found.copies:
         timed = timed.without_waits()
     found.cached = found.counted("cached", "the step on batches from memory", timed)
 

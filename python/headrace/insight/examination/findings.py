@@ -31,7 +31,7 @@ class Findings:
     rendezvous: Rendezvous | None = None  # of the ranks of this machine
     stuck: bool = False  # the loader or the step hangs
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
-    anew: bool = False  # the step changes its batches, so it needs copies
+    copies: bool = False  # the step changes its batches, so it needs copies
     ceiling: Timed | None = None  # the step on one batch
     step_cores: float = 0.0  # seconds of cores that it keeps busy for a record
     cached: Timed | None = None  # the step on batches from memory

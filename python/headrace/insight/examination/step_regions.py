@@ -51,7 +51,7 @@ def _run(found: Findings, recorder: Recorder, batch: Any, seconds: float) -> Non
     assert step is not None
     with recording(recorder), watched(recorder, found.model, found.optimizer):
         while True:
-            given = once_more(batch, found.anew)
+            given = once_more(batch, found.copies)
             with recorder.step():
                 step(given)
             settle()

@@ -8,12 +8,10 @@ import json
 from typing import Any
 
 from headrace.insight.live.meter import Figures
-from headrace.process_group import joined, own_store
+from headrace.process_group import shared_store
 
 _EVERY = 5.0  # seconds
 _APART = 0.05  # share above the median, from which on a rank is named in the status line
-
-_made = 0  # of this process so far: the same number on all ranks
 
 
 class Ranks:
@@ -42,13 +40,10 @@ class Ranks:
             self._failed = True
 
     def _join(self) -> bool:
-        global _made
-        group = joined()
+        group = shared_store("watch")
         if group is None:
             return False
-        self._rank, self._count = group
-        _made += 1
-        self._store = own_store(f"headrace/watch/{_made}")
+        self._rank, self._count, self._store = group
         return True
 
     def _heard(self) -> dict[int, dict[str, float]]:

@@ -318,21 +318,21 @@ def _copy_of(array: Any) -> Any:
     return array.copy() if hasattr(array, "copy") else array
 
 
-def once_more(batch: Any, anew: bool) -> Any:
-    """A batch that was given before, in lists and dictionaries of its own; ``anew``: arrays too."""
-    if anew:
+def once_more(batch: Any, copies: bool) -> Any:
+    """A batch that was given before, in new lists and dictionaries; ``copies``: new arrays, too."""
+    if copies:
         return copied(batch)
     parts = take_apart(batch, lambda value: hasattr(value, "shape"))
     return parts.put_together(parts.leaves)
 
 
 class Replay:
-    """Batches from memory, for ever; ``anew`` for steps that change them."""
+    """Batches from memory, for ever; ``copies`` for steps that change them."""
 
-    def __init__(self, batches: list[Any], anew: bool = False) -> None:
-        self._batches, self._anew = batches, anew
+    def __init__(self, batches: list[Any], copies: bool = False) -> None:
+        self._batches, self._copies = batches, copies
 
     def __iter__(self) -> Iterator[Any]:
         while True:
             for batch in self._batches:
-                yield once_more(batch, self._anew)
+                yield once_more(batch, self._copies)

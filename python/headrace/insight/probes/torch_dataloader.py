@@ -178,7 +178,7 @@ def _with_transform(dataset: Any, transform: Any) -> Any:
 
 def with_parts(transform: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
     """A copy with another list in it: a Compose has one, and what a script wraps around a Compose
-    has that as its ``transforms``. None where there is none that could be another."""
+    has that as its ``transforms``. None if it has no such list."""
     inner = getattr(transform, "transforms", None)
     if isinstance(inner, (list, tuple)) and inner and all(map(callable, inner)):
         other: Any = changed(list(inner))

@@ -79,7 +79,7 @@ class StandIns:
         """Two transforms that are given one state draw alike: ours would draw apart."""
 
         def call(*args: Any, **named: Any) -> Any:
-            raise self._attempt.leave(f"__getitem__ calls {name}(): generators are its affair")
+            raise self._attempt.leave(f"__getitem__ calls {name}(): it controls the generators")
 
         return call
 

@@ -54,7 +54,7 @@ class Form:
 
 
 class NoOperator(Exception):
-    """There is none that gives the same; the message says why."""
+    """No operator gives the same; the message says why."""
 
 
 class SeveralValues(Exception):
