@@ -113,9 +113,7 @@ def test_a_loop_that_begins_to_draw_late_is_warned_and_waited_for(
         loop.go_out(True)
     assert not global_draws._turns.loops  # steps run next to it
     random.random()
-    with pytest.warns(
-        hr.Warning, match="loop draws from random, and Python transforms"
-    ):
+    with pytest.warns(hr.Warning, match="loop draws from random, and Python transforms"):
         loop.come_in()
     loop.go_out(True)
     assert global_draws._turns.are_loops()
