@@ -176,6 +176,25 @@ def test_keras_fits_every_record_of_every_epoch() -> None:
     assert [sorted(seen[23 * i : 23 * i + 23]) for i in range(3)] == [list(range(23))] * 3
 
 
+@pytest.mark.parametrize("comes", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("wanted", ["channels_first", "channels_last"])
+def test_keras_gets_images_in_its_own_order_of_axes(
+    pictures: Path, comes: str, wanted: str
+) -> None:
+    steps = [T.Resize((8, 6))]
+    loader = hr.Loader(pictures, steps, batch_size=4, memory_format=comes)
+    expected = loader.batch(0, 0).image
+    if wanted == "channels_last":
+        expected = expected.transpose(0, 2, 3, 1)
+    tf.keras.config.set_image_data_format(wanted)
+    try:
+        image, label = next(iter(loader.keras().get_tf_dataset()))
+        np.testing.assert_array_equal(image, expected)
+        assert label.shape == (4,)
+    finally:
+        tf.keras.config.set_image_data_format("channels_last")
+
+
 def test_tensors_go_to_a_device(pictures: Path) -> None:
     image = next(iter(hr.Loader(pictures, LARGE, batch_size=4).tensorflow(device="CPU:0"))).image
     assert image.device.endswith("CPU:0")

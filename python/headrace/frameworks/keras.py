@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.errors import declare
+from headrace.loader.options import memory_format
 from headrace.loader.viewed import left_for_last_batch
 from headrace.loader.views import Delivered
 
@@ -93,7 +94,7 @@ def _adapter_class() -> type:
             return self._tensors
 
         def get_tf_dataset(self) -> Any:
-            return self._loader.tensorflow().as_dataset()
+            return _laid_out(self._loader.tensorflow().as_dataset(), self._loader)
 
         @property
         def num_batches(self) -> int:
@@ -118,15 +119,41 @@ def _adapter_class() -> type:
     return KerasBatches
 
 
-def _pictures_first(loader: Any) -> tuple[int, ...]:
-    """Positions of images whose channels Keras wants last, as its image_data_format says."""
+def _wants_channels_last() -> bool:
     import keras
 
-    if keras.config.image_data_format() != "channels_last":
-        return ()
+    return bool(keras.config.image_data_format() == "channels_last")
+
+
+def _images(loader: Any) -> tuple[int, ...]:
+    """Positions of images in a batch."""
     fields = loader.assembly.engine().outputs()
-    pictures = [field["is_picture"] and len(field["shape"]) == 3 for field in fields]
-    return tuple(number for number, is_picture in enumerate(pictures) if is_picture)
+    images = [field["is_picture"] and len(field["shape"]) == 3 for field in fields]
+    return tuple(number for number, is_image in enumerate(images) if is_image)
+
+
+def _pictures_first(loader: Any) -> tuple[int, ...]:
+    """Positions of images whose channels Keras wants last and arrays have first."""
+    return _images(loader) if _wants_channels_last() else ()
+
+
+def _laid_out(dataset: Any, loader: Any) -> Any:
+    """TensorFlow's tensors, which have the loader's order of axes, in Keras's."""
+    comes_last = memory_format(loader.assembly.given["memory_format"]) == "channels_last"
+    wants_last, images = _wants_channels_last(), _images(loader)
+    if comes_last == wants_last or not images:
+        return dataset
+    import tensorflow as tf
+
+    axes = (0, 2, 3, 1) if wants_last else (0, 3, 1, 2)
+
+    def turned(*values: Any) -> Any:
+        return tuple(
+            tf.transpose(value, axes) if number in images else value
+            for number, value in enumerate(values)
+        )
+
+    return dataset.map(turned)
 
 
 def make_adapter(loader: Any) -> Any:
