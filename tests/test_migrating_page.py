@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/start/migrating.md lists all of torchvision v2's public classes, and says what is true
-of each."""
+"""docs/start/migrating/torchvision-transforms.md lists all of torchvision v2's public classes,
+and says what is true of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 from torchvision.transforms import v2
 
-PAGE = Path(__file__).parent.parent / "docs" / "start" / "migrating.md"
+NAME = "docs/start/migrating/torchvision-transforms.md"
+PAGE = Path(__file__).parent.parent / NAME
 ROW = re.compile(r"\| `(\w+)` \| (`T\.\w+`|none|not yet) \| ([^|]+) \| ([^|]*) \|")
 NO_TRANSFORMS = {
     "Transform",
@@ -44,7 +45,7 @@ def test_every_public_class_has_its_row() -> None:
 def test_a_row_says_what_is_true(name: str) -> None:
     operator, how, remark = rows()[name]
     if operator == "not yet":
-        assert not hasattr(T, name), f"docs/start/migrating.md: {name} has an operator now"
+        assert not hasattr(T, name), f"{NAME}: {name} has an operator now"
     elif operator == "none":
         assert not hasattr(T, name) and (how == "nothing" or remark)
     else:
@@ -55,4 +56,4 @@ def test_a_row_says_what_is_true(name: str) -> None:
     native = name in registry._translations or name in collate.MIXING
     known = "native" if native else "Python transform"
     known = "nothing" if name in registry._nothing else known
-    assert how.strip() in (known, "HR0834"), f"docs/start/migrating.md: {name} is {known} now"
+    assert how.strip() in (known, "HR0834"), f"{NAME}: {name} is {known} now"

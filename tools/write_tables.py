@@ -24,7 +24,7 @@ def tables() -> dict[str, str]:
     """What belongs between the marks of each page."""
     return {
         "docs/reference/loader-options.md": table.page_table(options.KEYWORDS.values()),
-        "docs/start/migrating.md": dataloader_keywords.page_table(),
+        "docs/start/migrating/dataloader-arguments.md": dataloader_keywords.page_table(),
         "docs/guide/looking.md": counters.page_table(),
         "docs/tools/convert.md": write.page_table(),
         "docs/guide/data/formats/index.md": formats_table(),

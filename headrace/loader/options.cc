@@ -246,7 +246,7 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "python_workers",
         .type = ParamType::kInt,
         .doc = "Worker processes for transforms in Python, instead of one thread of this process: "
-               "for transforms that hold the GIL. Same batches; see docs/start/migrating.md.",
+               "for transforms that hold the GIL. Same batches; see docs/guide/transforms/python-workers.md.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},

@@ -21,10 +21,11 @@ def pages(written: Mapping[str, str]) -> dict[str, str]:
     """The page of the two tasks, made from pages that are there."""
     from headrace.loader import dataloader_keywords
 
-    migrating, doctor = written["start/migrating.md"], written["tools/doctor.md"]
+    transforms = written["start/migrating/torchvision-transforms.md"]
+    doctor = written["tools/doctor.md"]
     tables = {
         "keywords": dataloader_keywords.page_table(),
-        "transforms": table_of(migrating, "| torchvision v2 |"),
+        "transforms": table_of(transforms, "| torchvision v2 |"),
         "verdicts": table_of(doctor, "| verdict |"),
         "experiments": table_of(doctor, "| experiment |"),
     }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keywords of torch's DataLoader, and what becomes of each: one table.
 
-From it come what Loader says to a keyword of DataLoader (HR0158), what the report of
-``from_dataloader`` says of the ones that are not needed, and the table of docs/start/migrating.md.
+It is the origin of the message for a keyword of DataLoader (HR0158), of the lines on unneeded ones in
+the report of ``from_dataloader``, and of the table in docs/start/migrating/dataloader-arguments.md.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ KEYWORDS = {
                 "that of its script for segmentation, with its `cat_list` as published, is padding "
                 "by the engine; every other one is run "
                 "on the records of each finished batch of `.torch()` "
-                "([below](#collate-functions)), and "
+                "([Collate functions](collate-functions.md)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '
                 "differ in shape are padded, packed or lists by `ragged=`, and "
                 '`batch.per_record("boxes", "labels")` is a list of dictionaries',
@@ -177,6 +177,6 @@ HINTS = {
 
 
 def page_table() -> str:
-    """The table of docs/start/migrating.md."""
+    """The table of docs/start/migrating/dataloader-arguments.md."""
     rows = [row for keyword in KEYWORDS.values() for row in keyword.rows]
     return "\n".join(["| DataLoader | Loader |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
