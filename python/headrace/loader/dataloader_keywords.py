@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keywords of torch's DataLoader, and what becomes of each: one table.
 
-It is the origin of the message for a keyword of DataLoader (HR0158), of the lines on unneeded ones in
-the report of ``from_dataloader``, and of the table in docs/start/migrating/dataloader-arguments.md.
+It gives the message for a keyword of DataLoader (HR0158), the lines on unneeded ones in the report
+of ``from_dataloader``, and the table in docs/start/migrating/dataloader-arguments.md.
 """
 
 from __future__ import annotations
