@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU takes for the steps of JPEG decoding, for the resize and for the finish, with what
-// docs/guide/gpu.md predicts next to it: copies over the bus, each kernel on batches of 256 random
+// How long a GPU takes to decode, resize and finish JPEGs, next to the predictions of
+// docs/internals/gpu-kernels.md: copies over the bus, each kernel on batches of 256 random
 // crops, walks with row indexes of several spacings, one to six batches in flight, and 1,024
 // samples in parts. First batches are compared with the CPU's pixels, decoded and resized. One line
 // a figure; needs no network.
@@ -33,7 +33,7 @@ using namespace headrace::gpu_flight;
 
 namespace {
 
-// Of an H100 (SXM): docs/guide/gpu.md tells where they come from.
+// Figures of an H100 (SXM); docs/internals/gpu-kernels.md has their origin.
 constexpr double kCopy = 50e9;             // bytes a second
 constexpr double kInstructions = 0.23e12;  // of warps a second: a quarter of the peak
 constexpr double kSymbol = 192e-9;         // of a walk where few warps walk: 380 cycles
