@@ -153,7 +153,7 @@ def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
             "",
             "albumentations",
             args.python_albumentations,
-            differs="OpenCV's filters and colours",
+            differs="OpenCV's filters and colors",
         ),
         PeerKind(
             "tf.data",

@@ -118,8 +118,8 @@ void time_kernels(Flight& flight) {
                         {"walk", predicted_walk(flight.longest_chain())},
                         {"DC sums", predicted_dc(flight.spacing())},
                         {"transform", by_cost(114e3)},
-                        {"colour of 4:4:4", by_cost(51e3)},
-                        {"colour of 4:2:0", by_cost(39e3)}};
+                        {"color of 4:4:4", by_cost(51e3)},
+                        {"color of 4:2:0", by_cost(39e3)}};
   size_t number = 0;
   for_each_kernel(flight.sizes(), flight.memory(), [&](const auto& kernel) {
     const Step& step = steps[std::min(number++, std::size(steps) - 1)];
@@ -304,7 +304,7 @@ void time_finish(Device& device) {
          0.12);
 }
 
-// Colours and tones of images that were decoded: here of noise, whose values all occur.
+// Colors and tones of images that were decoded: here of noise, whose values all occur.
 void time_colors(Device& device) {
   const int64_t images_made = batch_size();
   const StreamPtr stream = device.make_stream();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For gpu_figures.cc: what a GPU takes for colours and tones of 256 images of 3 x 224 x 224 whose
+// For gpu_figures.cc: what a GPU takes for colors and tones of 256 images of 3 x 224 x 224 whose
 // bytes are there already, with predictions from counted instructions (tools/device_costs.py).
 #pragma once
 
@@ -45,11 +45,11 @@ void time_pixels(const std::vector<uint8_t>& images, int64_t count, const Put& p
   const auto step = [](PixelCode code, float a = 0, float b = 0) {
     return PixelInstruction{.code = uint32_t(code), .values = {a, b}};
   };
-  time("colours: a table", {step(PixelCode::kTable)}, 0.03);
-  time("colours: grey", {step(PixelCode::kGray)}, 0.035);
-  time("colours: saturation", {step(PixelCode::kSaturation, 1.3f, -0.3f)}, 0.06);
-  time("colours: hue", {step(PixelCode::kHue, 0.1f)}, 0.24);
-  time("colours: table, saturation, hue",
+  time("colors: a table", {step(PixelCode::kTable)}, 0.03);
+  time("colors: gray", {step(PixelCode::kGray)}, 0.035);
+  time("colors: saturation", {step(PixelCode::kSaturation, 1.3f, -0.3f)}, 0.06);
+  time("colors: hue", {step(PixelCode::kHue, 0.1f)}, 0.24);
+  time("colors: table, saturation, hue",
        {step(PixelCode::kTable), step(PixelCode::kSaturation, 1.3f, -0.3f),
         step(PixelCode::kHue, 0.1f)},
        0.31);

@@ -44,7 +44,7 @@ def orders(sampler: Any, epochs: int) -> list[np.ndarray[Any, Any]]:
 def quality(
     order: np.ndarray[Any, Any], before: np.ndarray[Any, Any], labels: Any, batch: int
 ) -> Iterator[tuple[str, float]]:
-    """What a batch holds, how far records travel, and what neighbours stay together."""
+    """What a batch holds, how far records travel, and what neighbors stay together."""
     size = len(order)
     whole = order[: size // batch * batch].reshape(-1, batch)
     distinct = [len(np.unique(labels[row])) for row in whole]

@@ -260,15 +260,15 @@ def entropy(report: dict[str, Any]) -> str:
 
 
 def kernels(report: dict[str, Any]) -> str:
-    """The inverse transform, and upsampling with colour, beside libjpeg-turbo's own code."""
+    """The inverse transform, and upsampling with color, beside libjpeg-turbo's own code."""
     results = report["micro"]["jpeg_rows_bench"]["results"]
     by = ["libjpeg-turbo", *LEVELS]
     head = ["", "libjpeg-turbo", *LEVELS.values()]
     lines = [row(head), row(["---"] * len(head))]
     rows = {
         "inverse transform, ns a block": ("idct", "ns/block"),
-        "upsampling and colour, 4:4:4, us a megapixel": ("upsample and colour/444", "us/MP"),
-        "upsampling and colour, 4:2:0, us a megapixel": ("upsample and colour/420", "us/MP"),
+        "upsampling and color, 4:4:4, us a megapixel": ("upsample and color/444", "us/MP"),
+        "upsampling and color, 4:2:0, us a megapixel": ("upsample and color/420", "us/MP"),
     }
     for title, (work, unit) in rows.items():
         found = [results.get(f"{work}/{how}") for how in by]

@@ -63,7 +63,7 @@ void copy_dense(const TensorView& from, uint8_t* to) {
   }
 }
 
-// What a capsule owns: shape, strides and the lease.
+// The data of a capsule: shape, strides and the lease.
 template <class Managed>
 struct Exported {
   std::vector<int64_t> shape, strides;

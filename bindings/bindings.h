@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the module share: one function a concept, called by module.cc, and the types
+// Shared by the files of the module: one function per concept, called by module.cc, and the types
 // that cross from one concept to another. The module holds no logic: checks and defaults are in the
 // engine, conveniences in Python.
 #pragma once
@@ -117,7 +117,7 @@ std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
 // call it every 50 ms; a thread that the interpreter's end leaves behind does not return.
 void check_signals();
 
-// What an exception says, without a traceback.
+// An exception's message, without a traceback.
 std::string first_line_of(const std::exception& failure);
 // A text of Python as UTF-8; what UTF-8 has no form for (lone surrogates) is escaped.
 std::string bytes_from_text(nb::handle text);

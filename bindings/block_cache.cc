@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `headrace cache` shows and deletes of the blocks in the user's cache folder.
+// For `headrace cache`: shows and deletes the blocks in the user's cache folder.
 #include <memory>
 #include <string>
 #include <utility>

@@ -27,7 +27,7 @@ const ErrorCode kOutside{
 
 constexpr size_t kKept = size_t{16} << 20;  // of a thread's scratch memory, between two calls
 
-// What this thread decodes with: its decoders and their memory stay for the next call.
+// This thread's renderer: its decoders and their memory are kept for the next call.
 Renderer& renderer_of_thread() {
   thread_local Renderer renderer;
   renderer.trim(kKept);
@@ -93,7 +93,7 @@ Window window_from(const std::array<int64_t, 4>& given, Size size) {
   return window;
 }
 
-// What hr.decode() is asked for; its Python front has checked names.
+// Arguments of hr.decode(); its Python front has checked names.
 struct Wanted {
   PictureMode mode;
   std::optional<std::array<int64_t, 4>> window;
@@ -177,7 +177,7 @@ nb::tuple decode_audio(nb::handle encoded) {
   return nb::make_tuple(std::move(out), rate);
 }
 
-// What a header says: frames, channels, sample_rate.
+// Contents of a header: frames, channels, sample_rate.
 nb::tuple audio_header(nb::handle encoded) {
   const Buffer bytes = padded(encoded);
   AudioDecoders decoders;

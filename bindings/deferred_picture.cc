@@ -18,7 +18,7 @@
 namespace headrace::python {
 namespace {
 
-// What one thread keeps between pictures.
+// Renderer kept by a thread between images.
 Renderer& renderer() {
   static thread_local Renderer mine;
   return mine;
@@ -39,7 +39,7 @@ void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view colo
   new (self) DeferredPicture(*std::move(picture));
 }
 
-// The file's picture in other colours, without what was done to this one.
+// The file's picture in other colors, without what was done to this one.
 DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
   Result<EncodedPicture> opened = renderer().open(self.bytes->bytes(), {});
   if (!opened) throw Exception(opened.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a deferred picture shows, now. With the GIL.
+// The current values of a deferred image. With the GIL.
 #pragma once
 
 #include <optional>

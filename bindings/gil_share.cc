@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What share of the time the GIL is held, seen by a thread that asks for it at random moments.
+// Measures how much of the time the GIL is held, by a thread that requests it at random moments.
 //
 // A request that finds the GIL free gets it at once; one that finds it held has to sleep, which the
 // system counts (voluntary context switches), so a thread that is merely pushed off its core is not

@@ -164,7 +164,7 @@ nb::list outputs_of(const LoaderHandle& self) {
   return out;
 }
 
-// Of the table of options (headrace/loader/options.h); names of files are bytes.
+// Fills options from the table (headrace/loader/options.h); file names are bytes.
 LoaderOptions options_from_dict(const nb::dict& given) {
   std::map<std::string, ParamValue> named;
   for (auto [name, value] : given) {

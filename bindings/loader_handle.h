@@ -41,7 +41,7 @@ struct LoaderHandle : EngineHandle<Loader> {
   ~LoaderHandle() { close(); }
 };
 
-// What `wait(interrupted)` returns; nothing where `ended()`, asked every 50 ms, turns true.
+// Result of `wait(interrupted)`; nothing once `ended()`, checked every 50 ms, is true.
 template <class Wait>
 auto unless_ended(const nb::callable& ended, Wait&& wait) {
   struct Ended {};

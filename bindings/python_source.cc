@@ -96,7 +96,7 @@ class PythonSource final : public Source {
 
  private:
   // A list of values by field, or the text of what went wrong. What cannot cross is the record's
-  // own error: its neighbours of the call are well.
+  // own error: its neighbors of the call are well.
   void take_record(nb::handle values, RecordData& out) const {
     if (PyUnicode_Check(values.ptr())) return fail(out, bytes_from_text(values));
     for (size_t i = 0; i < schema_.size(); ++i) {

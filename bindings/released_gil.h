@@ -41,7 +41,7 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
-// What `call` gives, which may read from a far storage.
+// Result of `call`, which may read from a remote storage, without the GIL.
 template <class Call>
 auto waited_for(const Call& call) {
   const ReleasedGil no_gil;

@@ -72,7 +72,7 @@ std::string media_error(const nb::bytes& encoded, std::string_view kind) {
   return good ? "" : std::string(good.error().code->id) + " " + good.error().what;
 }
 
-// Of the codec that reads it: "png"; empty where none does.
+// Suffix of the codec that reads it: "png"; empty if none does.
 std::string media_suffix(const nb::bytes& first_bytes, std::string_view kind) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(first_bytes.c_str());
   const std::string suffix = suffix_for(media_of_kind(kind), {bytes, first_bytes.size()});

@@ -107,7 +107,7 @@ Array decode_video(const nb::bytes& encoded, const std::vector<uint32_t>& frames
   return out;
 }
 
-// What headrace-av decodes, by name, and why it cannot here; "" where it can. It is started for it.
+// Codecs of headrace-av by name, and why each is unavailable; "" if it is available. Starts it.
 nb::tuple media_codecs() {
   nb::list names;
   for (int i = 0; i <= static_cast<int>(VideoCodec::kMJPEG); ++i) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# headrace-av, the program that decodes videos: it alone is linked with libavcodec, whose licence on
+# headrace-av, the program that decodes videos: it alone is linked with libavcodec, whose license on
 # Debian is the GPL, and the engine speaks to it through a socket. It lies beside the library.
 if(NOT (AVCODEC_INCLUDE_DIR AND AVCODEC_LIBRARY AND AVUTIL_LIBRARY))
   message(STATUS "Videos: not decoded by this build; it takes libavcodec "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libavcodec's words for a frame's planes and colours -> the protocol's.
+// libavcodec's words for a frame's planes and colors -> the protocol's.
 #pragma once
 
 #include <cstdint>

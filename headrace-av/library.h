@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libavcodec's objects are owned by, and what goes wrong with them.
+// Owners of libavcodec's objects, and its errors.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ using Context = std::unique_ptr<AVCodecContext, FreeContext>;
 using LibraryFrame = std::unique_ptr<AVFrame, FreeFrame>;
 using LibraryPacket = std::unique_ptr<AVPacket, FreePacket>;
 
-// What went wrong, and with which packet.
+// An error, and the packet that caused it.
 struct Trouble {
   Failure failure = Failure::kNone;
   uint32_t number = kNoPacket;

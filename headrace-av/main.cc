@@ -2,7 +2,7 @@
 // headrace-av PROCESS confined|trusted: decodes videos for the engine that has started it, and ends
 // with it. It opens no file: all that it sees are three descriptors (media_protocol.h).
 //
-// This program alone is linked with libavcodec, whose licence as Debian ships it is the GPL, and
+// This program alone is linked with libavcodec, whose license as Debian ships it is the GPL, and
 // alone meets the bytes of videos with it. Hostile bytes that take it over find a process that can
 // compute, and nothing else (sandbox.h).
 #include <malloc.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process may no longer do once it has met a file: open anything, start anything, speak
-// to anybody but the engine. No privilege is needed for it.
+// Locks the process down once it has met a file: it can open nothing, start nothing, and speak
+// only to the engine. Needs no privilege.
 #pragma once
 
 namespace headrace::media {

@@ -16,7 +16,7 @@
 namespace headrace::media {
 namespace {
 
-// What a process that is confined gives back; 99 where it cannot be.
+// Exit code of a confined process; 99 if it cannot be confined.
 int confined(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {

@@ -17,7 +17,7 @@ Trouble SoundDecoder::open(const Request& request, std::span<const uint8_t> para
   if (!codec) return {Failure::kNoDecoder, kNoPacket, kName};
   context_ = new_context(codec, parameters);
   if (!context_) return {Failure::kMemory};
-  // What a packet says of its encoder's delay is not counted: the container's word is.
+  // Ignore the encoder delay that a packet states: the container's value counts.
   context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (avcodec_open2(context_.get(), codec, nullptr) < 0) {
     context_.reset();

@@ -107,7 +107,7 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
     if (found) is_lost_ = true;
     is_doubtful_ |= library_complained() || is_lost_;
     if (!enough_) continue;
-    // What is held back may be damaged, and others may have been made of it.
+    // Frames held back may be damaged, and others may have been predicted from them.
     if (is_doubtful_) return finish();
     fed = static_cast<uint32_t>(i) + 1;
     return {};
@@ -170,8 +170,8 @@ bool StreamDecoder::is_damaged() {
   if (frame_->decode_error_flags) return true;
   const bool is_corrupt = frame_->flags & AV_FRAME_FLAG_CORRUPT;
   if ((frame_->pts & kRestart) && !is_corrupt) is_whole_ = true;
-  // Of H.264 that says only that no frame has come to begin with; and of those that are held back
-  // at the end it is said even where it has come, unless that was an IDR picture.
+  // With H.264 this says only that no first frame has come yet; for frames held back at the
+  // end it says so even where one has come, unless that was an IDR picture.
   const bool has_begun = is_whole_ && context_->codec_id == AV_CODEC_ID_H264;
   return is_corrupt && !has_begun;
 }
@@ -186,7 +186,7 @@ Trouble StreamDecoder::give() {
     if ((time & kKept) || !((time & kLeading) || is_ahead)) return {Failure::kDamage, number};
   }
   if (enough_ || !(time & kKept)) return {};
-  // Of a damaged stream a decoder may show a frame again.
+  // On a damaged stream a decoder may output a frame twice.
   if (!given_.insert(number).second) return {Failure::kDamage, number};
   Frame frame{.number = number};
   if (!describe(*frame_, context_->codec_id, frame)) {

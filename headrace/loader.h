@@ -64,7 +64,7 @@ struct LoaderOptions {
   double fraction = 1;             // of resident records that stay on `device`, where there is one
   bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
   size_t cache = 0;                // bytes of it for records that stay in memory once they are read
-  // Of disk for blocks of files in storages that answer later, in this machine's cache folder
+  // Disk space for blocks of files in asynchronous storages, in this machine's cache folder
   // (storage/block_cache.h); 0: as HEADRACE_DISK_CACHE says.
   uint64_t disk_cache = 0;
   OnError on_error = OnError::kRaise;
@@ -123,7 +123,7 @@ struct RowIndexStats {
   int64_t used = 0, stale = 0, learned = 0;  // of the pictures read so far
 };
 
-// What each of these means: the table of counters (loader/counters.cc).
+// The table of counters (loader/counters.cc) defines each of these.
 struct LoaderStats : EngineStats {
   int64_t bad_records = 0;
   double wall_seconds = 0;
@@ -163,8 +163,8 @@ class Loader {
   LoaderState state() const;
   void load_state(const LoaderState& state, const std::function<void()>& interrupted = {});
 
-  // What next() has given since the mark did not arrive, and will be made again: as load_state(),
-  // and nothing of it has been counted.
+  // Marks a position: batches of next() that did not arrive after it will be made again, as by
+  // load_state(), and are not counted.
   LoaderMark mark() const;
   void go_back(const LoaderMark& mark);
 
@@ -175,7 +175,7 @@ class Loader {
   // One batch by its number, apart from the iteration: what `next` gave or will give there.
   Batch batch(int64_t epoch, int64_t index);
   // Rows that this process makes for a loader elsewhere, and those that others make for this one:
-  // Engine::make_rows and its neighbours. Any thread may call these while another moves the loader.
+  // Engine::make_rows and its neighbors. Any thread may call these while another moves the loader.
   // Nothing is lent where no iteration is under way, or rows cannot be lent.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
   std::optional<RowsLent> rows_ahead(int most, double patience_seconds);

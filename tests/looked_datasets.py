@@ -332,7 +332,7 @@ class Several(Base):
     def __getitem__(self, i: int) -> Any:
         other = Image.open(self.paths[(i + 1) % len(self.paths)]).convert("L")
         pair = (self.labels[i], i)
-        return {"a": self.transform(self.open(i)), "b": self.grey(other), "pair": pair}
+        return {"a": self.transform(self.open(i)), "b": self.gray(other), "pair": pair}
 
 
 class Joint(Base):
@@ -362,7 +362,7 @@ class AsksMode(Base):
         return self.transform(image), self.labels[i]
 
 
-class KeepsGrey(Base):
+class KeepsGray(Base):
     def __getitem__(self, i: int) -> Any:
         image = Image.open(self.paths[i])
         image = image if image.mode == "L" else image.convert("RGB")

@@ -45,7 +45,7 @@ def of_mode(mode: str, width: int, height: int) -> Image.Image:
         return wide(width, height)
     if mode == "1":
         return waves("L", width, height).convert("1")
-    if mode.startswith("P"):  # P7: a palette of seven colours
+    if mode.startswith("P"):  # P7: a palette of seven colors
         return waves("RGB", width, height).quantize(int(mode[1:] or 200))
     return waves(mode, width, height)
 
@@ -83,8 +83,8 @@ def pnm() -> Iterator[tuple[str, bytes]]:
             levels = rng.integers(0, most + 1, (height, width, 3))
             text = " ".join(map(str, levels.ravel()))
             yield f"P3 {most}", f"P3\n# made\n{width} {height}\n{most}\n{text}\n".encode()
-            grey = " ".join(map(str, levels[..., 0].ravel()))
-            yield f"P2 {most}", f"P2 {width} {height} {most} {grey}".encode()
+            gray = " ".join(map(str, levels[..., 0].ravel()))
+            yield f"P2 {most}", f"P2 {width} {height} {most} {gray}".encode()
             wide_type = ">u2" if most > 255 else "u1"
             head = f"P6\n{width} {height} {most}\n".encode()
             yield f"P6 {most}", head + levels.astype(wide_type).tobytes()

@@ -22,15 +22,15 @@ def encoded(boxes: Any, labels: Any, anchors: Any, offset: bool, stds: Any) -> A
     iou = common / (area(boxes)[:, None] + area(anchors)[None] - common)
     for row in range(len(boxes)):
         iou[row, np.flatnonzero(iou[row] == iou[row].max())[-1]] = 2
-    centre = lambda b: np.concatenate([f32(0.5) * (b[:, :2] + b[:, 2:]), b[:, 2:] - b[:, :2]], 1)  # noqa: E731
-    of, out = centre(anchors), np.zeros_like(anchors) if offset else centre(anchors)
+    center = lambda b: np.concatenate([f32(0.5) * (b[:, :2] + b[:, 2:]), b[:, 2:] - b[:, :2]], 1)  # noqa: E731
+    of, out = center(anchors), np.zeros_like(anchors) if offset else center(anchors)
     classes = np.zeros(len(anchors), np.int64)
     for at in range(len(anchors)):
         best = np.flatnonzero(iou[:, at] == iou[:, at].max())[-1] if len(boxes) else None
         if best is None or not iou[best, at] > 0.5:
             continue
         classes[at] = labels[best]
-        box = centre(boxes[best : best + 1])[0]
+        box = center(boxes[best : best + 1])[0]
         if offset:
             box[:2] = (box[:2] - of[at, :2]) / of[at, 2:]
             box[2:] = np.log(box[2:] / of[at, 2:])

@@ -65,7 +65,7 @@ def good_files() -> dict[str, bytes]:
         "baseline.jpg": encoded(photo(), "jpeg", quality=85),
         "progressive.jpg": encoded(photo(), "jpeg", quality=85, progressive=True),
         "restarts.jpg": encoded(photo(), "jpeg", quality=70, restart_marker_blocks=3),
-        "colour.png": encoded(photo(), "png"),
+        "color.png": encoded(photo(), "png"),
         "palette.png": encoded(photo().quantize(40), "png"),
     }
 
@@ -117,7 +117,7 @@ class Mixed(NamedTuple):
 
 def mix(files: dict[str, bytes], folder: Path) -> Mixed:
     good = folder / "good.png"
-    good.write_bytes(good_files()["colour.png"])
+    good.write_bytes(good_files()["color.png"])
     paths = []
     for number, data in enumerate(files.values()):
         paths += [folder / f"{number:05}.jpg", good]
@@ -244,7 +244,7 @@ def test_bytes_that_nobody_knows(tmp_path: Path) -> None:
 
 
 def test_a_file_that_vanishes_after_it_was_listed(tmp_path: Path) -> None:
-    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["colour.png"]))
+    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["color.png"]))
     (tmp_path / "class" / "a.png").unlink()
     says(refusal(source), "HR0201", "No such file", "a.png", "check the path")
 
@@ -252,7 +252,7 @@ def test_a_file_that_vanishes_after_it_was_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "what"),
     [
-        ("colour.png", "HR0331", "ends too early"),
+        ("color.png", "HR0331", "ends too early"),
         ("baseline.jpg", "HR0302", "contains no image"),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_file_that_shrinks_after_it_was_listed(
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["colour.png"]))
+    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["color.png"]))
     (tmp_path / "class" / "a.png").chmod(0)
     user = os.geteuid()
     if user == 0:
@@ -280,7 +280,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 
 def test_files_that_come_back_are_read_again(tmp_path: Path) -> None:
     """Permission and presence are looked at in each epoch, not remembered."""
-    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["colour.png"]))
+    source = hr.open(of_one_file(tmp_path, "a.png", good_files()["color.png"]))
     path = tmp_path / "class" / "a.png"
     loader = hr.Loader(source, SMALL, batch_size=1)
     path.rename(tmp_path / "away.png")
@@ -291,7 +291,7 @@ def test_files_that_come_back_are_read_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_named_as_a_picture(tmp_path: Path) -> None:
-    of_one_file(tmp_path, "a.png", good_files()["colour.png"])
+    of_one_file(tmp_path, "a.png", good_files()["color.png"])
     (tmp_path / "class" / "x.jpg").mkdir()
     assert len(hr.open(tmp_path)) == 1
     error = refusal(hr.records(image=[tmp_path / "class" / "x.jpg"]))
@@ -299,7 +299,7 @@ def test_a_folder_named_as_a_picture(tmp_path: Path) -> None:
 
 
 def test_a_pipe_named_as_a_picture_cannot_hang(tmp_path: Path) -> None:
-    of_one_file(tmp_path, "a.png", good_files()["colour.png"])
+    of_one_file(tmp_path, "a.png", good_files()["color.png"])
     os.mkfifo(tmp_path / "class" / "pipe.jpg")
     with at_most(20):
         assert len(list(hr.Loader(tmp_path, SMALL, batch_size=1))) == 1
@@ -308,7 +308,7 @@ def test_a_pipe_named_as_a_picture_cannot_hang(tmp_path: Path) -> None:
 
 
 def test_a_link_that_points_nowhere(tmp_path: Path) -> None:
-    of_one_file(tmp_path, "a.png", good_files()["colour.png"])
+    of_one_file(tmp_path, "a.png", good_files()["color.png"])
     (tmp_path / "class" / "b.jpg").symlink_to("/nowhere/b.jpg")
     says(refusal(tmp_path), "HR0201", "No such file", "b.jpg", "check the path")
 
@@ -371,9 +371,9 @@ def test_a_huge_picture_that_is_allowed_still_has_to_fit(tmp_path: Path) -> None
 
 
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:
-    folder = os.fsencode(of_one_file(tmp_path, "ok.png", good_files()["colour.png"])) + b"/class/"
+    folder = os.fsencode(of_one_file(tmp_path, "ok.png", good_files()["color.png"])) + b"/class/"
     names = [b'bad\xfe\n".png', b"ok.png", b"\xff.png"]  # in the order of their bytes
-    for name, data in ((names[0], b"no"), (names[2], good_files()["colour.png"])):
+    for name, data in ((names[0], b"no"), (names[2], good_files()["color.png"])):
         with open(folder + name, "wb") as file:
             file.write(data)
     source = hr.open(tmp_path)

@@ -138,7 +138,7 @@ def test_every_slot_of_the_documents_has_a_name_that_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampling", "subsampling"), [("4:4:4", 0), ("4:2:2", 1), ("4:2:0", 2), ("grey", None)]
+    ("sampling", "subsampling"), [("4:4:4", 0), ("4:2:2", 1), ("4:2:0", 2), ("gray", None)]
 )
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_picture_set_knows_subsampling_and_coding(

@@ -369,7 +369,7 @@ def test_exit_code_4_names_the_extra_when_typer_is_missing(tmp_path: Path) -> No
     assert done.stderr == ("headrace: the command line needs typer; run: pip install typer rich\n")
 
 
-def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
+def test_there_is_no_color_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
     for arguments in (
         ("bench", folder, "--epochs", 1),
         ("scan", folder),
@@ -381,7 +381,7 @@ def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
         assert done.stderr == "", arguments
 
 
-def test_a_terminal_gets_colours_and_a_preview_unless_no_color_is_set(folder: Path) -> None:
+def test_a_terminal_gets_colors_and_a_preview_unless_no_color_is_set(folder: Path) -> None:
     code, seen = run_on_terminal("info", folder, COLORTERM="truecolor")
     assert code == 0
     assert "\x1b[38;2;" in seen and "▀" in seen

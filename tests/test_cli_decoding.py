@@ -40,9 +40,9 @@ def run_json(*arguments: object) -> Any:
 
 
 @pytest.fixture
-def grey16(tmp_path: Path) -> Path:
+def gray16(tmp_path: Path) -> Path:
     """Four grayscale images of 16 bits, all values above 255."""
-    folder = tmp_path / "grey/a"
+    folder = tmp_path / "gray/a"
     folder.mkdir(parents=True)
     for number in range(4):
         values = np.full((8, 8), 1000 + number, np.uint16)
@@ -63,9 +63,9 @@ def cut_off(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_scan_takes_the_users_word_for_sixteen_bits(grey16: Path) -> None:
-    assert run_json("scan", grey16)["bad"] == 4
-    assert run_json("scan", grey16, "--sixteen-bit", "high_byte")["bad"] == 0
+def test_scan_takes_the_users_word_for_sixteen_bits(gray16: Path) -> None:
+    assert run_json("scan", gray16)["bad"] == 4
+    assert run_json("scan", gray16, "--sixteen-bit", "high_byte")["bad"] == 0
 
 
 def test_scan_counts_what_damaged_repair_would_deliver_as_repaired(cut_off: Path) -> None:
@@ -79,10 +79,10 @@ def test_scan_refuses_what_declares_too_many_pixels(cut_off: Path) -> None:
     assert first["code"] == "HR0310"
 
 
-def test_bench_measures_what_the_loader_would_deliver(grey16: Path) -> None:
+def test_bench_measures_what_the_loader_would_deliver(gray16: Path) -> None:
     by_high_byte, by_clip = (
         run_json(
-            *("bench", grey16, "--preset", "decode", "--epochs", 1, "--on-error", "raise"),
+            *("bench", gray16, "--preset", "decode", "--epochs", 1, "--on-error", "raise"),
             *("--batch-size", 4, "--sixteen-bit", how),
         )
         for how in ("high_byte", "clip")
@@ -91,8 +91,8 @@ def test_bench_measures_what_the_loader_would_deliver(grey16: Path) -> None:
     assert by_high_byte["batch_hash"] != by_clip["batch_hash"]
 
 
-def test_doctor_examines_the_loader_that_is_asked_for(grey16: Path) -> None:
-    told = ("doctor", grey16, "--seconds", 0.5, "--batch-size", 2, "--skip", "remedies")
+def test_doctor_examines_the_loader_that_is_asked_for(gray16: Path) -> None:
+    told = ("doctor", gray16, "--seconds", 0.5, "--batch-size", 2, "--skip", "remedies")
     assert run(*told, "--on-error", "raise").returncode == 3
     done = run(*told, "--on-error", "raise", "--sixteen-bit", "clip")
     assert done.returncode in (0, 1), done.stderr
@@ -100,7 +100,7 @@ def test_doctor_examines_the_loader_that_is_asked_for(grey16: Path) -> None:
 
 def test_a_fields_kind_can_be_told(pictures: Path, tmp_path: Path) -> None:
     scanned = run_json("scan", pictures, "--kinds", "image=mask")
-    assert scanned["bad"] == 23  # pictures in colour are no masks
+    assert scanned["bad"] == 23  # pictures in color are no masks
     done = run("scan", pictures, "--kinds", "image")
     assert done.returncode == 2
     assert "FIELD=KIND" in done.stderr

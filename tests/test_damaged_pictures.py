@@ -72,7 +72,7 @@ def pillow_refuses(data: bytes) -> bool:
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_truncated_jpeg_was_delivered_with_grey_rows_and_no_bad_record(
+def test_a_truncated_jpeg_was_delivered_with_gray_rows_and_no_bad_record(
     tmp_path: Path, options: dict[str, Any], share: float
 ) -> None:
     data = cut(photo(**options), share)

@@ -28,7 +28,7 @@ from headrace.migrate.deferred.image import image_class  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 from torchvision.transforms import functional as F  # noqa: E402
 
-FILES = {"rgb.jpg": "RGB", "grey.jpg": "L", "rgb.png": "RGB", "grey.png": "L", "palette.png": "P"}
+FILES = {"rgb.jpg": "RGB", "gray.jpg": "L", "rgb.png": "RGB", "gray.png": "L", "palette.png": "P"}
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ class Joint:
     """A dataset whose transform takes image and mask together and asks for sizes."""
 
     def __init__(self, root: Path) -> None:
-        self.paths = [root / name for name in ("rgb.jpg", "grey.jpg", "rgb.png", "grey.png")]
+        self.paths = [root / name for name in ("rgb.jpg", "gray.jpg", "rgb.png", "gray.png")]
         self.masks = [root / "palette.png"] * 4
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ FILES = {
     "usual": jpeg((50, 37)),
     "edges": with_size(jpeg((64, 64)), 49, 50),
     "optimized": jpeg((50, 37), optimize=True, quality=95),
-    "grey": jpeg((41, 30), mode="L"),
+    "gray": jpeg((41, 30), mode="L"),
     "444": jpeg((41, 30), subsampling=0),
     "422": jpeg((41, 30), subsampling=1, progressive=True),
     "cmyk": jpeg((41, 30), mode="CMYK", progressive=True),

@@ -128,8 +128,8 @@ def dali_windows(rng: Any, how: dict[str, Any]) -> list[tuple[float, ...]]:
                 common = common.clip(0).prod(1)
                 by_iou = how.get("threshold_type", "iou") == "iou"
                 overlap = common / (area + size.prod() - common if by_iou else area)
-                centre = (boxes[:, :2] + boxes[:, 2:]) / 2
-                kept = ((centre >= at) & (centre < at + size)).all(1)
+                center = (boxes[:, :2] + boxes[:, 2:]) / 2
+                kept = ((center >= at) & (center < at + size)).all(1)
                 if "bbox_prune_threshold" in how:
                     kept = (common > 0) & (common >= how["bbox_prune_threshold"] * area)
                 if not kept.any():

@@ -207,7 +207,7 @@ AFTER_A_PASS = {"pixels made before", "colors before the end"}
         "equalize",
         "jitter_after_pixels",
         "filters",
-        "grey",
+        "gray",
         "resized_border",
         "two_resizes",
         "border_alone",

@@ -63,7 +63,7 @@ class Drawn:
         vertical = self.sometimes(0.3, T.RandomVerticalFlip())
         return [*self.sometimes(0.3, T.RandomHorizontalFlip()), *vertical]
 
-    def colour(self) -> Any:
+    def color(self) -> Any:
         return self.draw.choice([0, 255, (1, 200, 77)])
 
     def place(self, size: tuple[int, int]) -> list[Any]:
@@ -75,10 +75,10 @@ class Drawn:
                 [T.RandomResizedCrop(size, **resize)],
                 [T.Resize(size, **resize)],
                 [T.Resize(draw.randint(8, 80), **resize), T.CenterCrop(size)],
-                [T.Letterbox(size, fill=self.colour())],
-                [T.RandomCrop(size, padding=5, pad_if_needed=True, fill=self.colour())],
-                [T.Pad(150, fill=self.colour()), T.RandomCrop(size, pad_if_needed=True)],
-                [T.Resize(near, **resize), T.RandomCrop(size, padding=9, fill=self.colour())],
+                [T.Letterbox(size, fill=self.color())],
+                [T.RandomCrop(size, padding=5, pad_if_needed=True, fill=self.color())],
+                [T.Pad(150, fill=self.color()), T.RandomCrop(size, pad_if_needed=True)],
+                [T.Resize(near, **resize), T.RandomCrop(size, padding=9, fill=self.color())],
             ]
         )
 

@@ -238,7 +238,7 @@ def negative(image: Any) -> Any:
         ([T.ToDtype("float32", scale=True), T.Resize((64, 64))], "Resize"),
         ([T.RandomCrop(64), T.ToDtype("float32", scale=True), negative], "negative"),
     ],
-    ids=["colours", "resize", "python"],
+    ids=["colors", "resize", "python"],
 )
 def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> None:
     view = loader(transforms).dlpack(_core.simulated_device(seed=1))

@@ -25,7 +25,7 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
-def test_there_are_pictures_and_each_has_a_source_and_a_licence() -> None:
+def test_there_are_pictures_and_each_has_a_source_and_a_license() -> None:
     folder = ROOT / "examples" / "pictures"
     pictures = {path.name for path in folder.glob("*.jpg")}
     lines = [

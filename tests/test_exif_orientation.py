@@ -25,7 +25,7 @@ from headrace import transforms as T
 PICTURE = waves("RGB", 24, 15)
 SMOOTH = Image.merge(
     "RGB", [Image.linear_gradient("L").rotate(90 * i).resize((24, 16)) for i in range(3)]
-)  # whose colours are not coded more coarsely than they change
+)  # whose colors are not coded more coarsely than they change
 
 
 def exif(orientation: int, order: str = "<", kind: int = 3, magic: int = 42) -> bytes:

@@ -35,7 +35,7 @@ def pictures(count: int, seed: int, most: int = 60) -> Any:
 
 
 def windows(image: Array, size: int, mode: Any) -> Array:
-    """(C, H, W, size, size): each sample's neighbourhood."""
+    """(C, H, W, size, size): each sample's neighborhood."""
     half = size // 2
     padded = np.pad(image, ((0, 0), (half, half), (half, half)), mode)
     return np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))
@@ -130,7 +130,7 @@ def test_clahe_is_opencvs_on_each_channel() -> None:
         np.testing.assert_array_equal(ours, wanted)
 
 
-def test_clahe_on_luma_adds_what_the_grey_gains() -> None:
+def test_clahe_on_luma_adds_what_the_gray_gains() -> None:
     for _, image in pictures(20, seed=4, most=90):
         ours = through(image, T.CLAHE(3.0, (3, 4), p=1.0))[0].astype(int)
         values = image[0].astype(int)

@@ -99,7 +99,7 @@ def test_images_and_masks_are_native_and_equal(tmp_path: Path) -> None:
             assert np.array_equal(ours[0], np.asarray(picture.resize((32, 48), 0)))
 
 
-@pytest.mark.parametrize("fill", [0, 9], ids=["black", "grey"])
+@pytest.mark.parametrize("fill", [0, 9], ids=["black", "gray"])
 def test_a_class_of_that_name_has_to_do_what_it_says(tmp_path: Path, fill: int) -> None:
     root = pictures_and_masks(tmp_path)
     steps = [v2.CenterCrop(64), *TO_FLOATS]

@@ -239,12 +239,12 @@ def test_arrays_of_pictures_have_their_channels_first(
 ) -> None:
     rng = np.random.default_rng(2)
     last = rng.integers(0, 256, (6, 9, 8, 3), dtype=np.uint8)
-    grey = rng.integers(0, 256, (6, 9, 8), dtype=np.uint8)
+    gray = rng.integers(0, 256, (6, 9, 8), dtype=np.uint8)
     volume = rng.integers(0, 256, (6, 9, 8, 7), dtype=np.uint8)
     for name, data, expected in [
         ("images", last, last.transpose(0, 3, 1, 2)),
         ("x", last.transpose(0, 3, 1, 2), last.transpose(0, 3, 1, 2)),
-        ("image", grey, grey[:, None]),
+        ("image", gray, gray[:, None]),
     ]:
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file.create_dataset(name, data=data, **(options if data is last else {}))

@@ -86,9 +86,9 @@ def compile_commands(new: list[Path]) -> dict[Path, list[str]]:
     commands = {}
     for name in filter(is_source, new):
         at = SCRATCH / name
-        if name.stem.endswith("_fuzz"):  # built with clang alone: compiled as its neighbour is
-            neighbour = at.with_name(name.stem.removesuffix("_fuzz") + ".cc")
-            commands[name] = [w.replace(str(neighbour), str(at)) for w in by_file[neighbour]]
+        if name.stem.endswith("_fuzz"):  # built with clang alone: compiled as its neighbor is
+            neighbor = at.with_name(name.stem.removesuffix("_fuzz") + ".cc")
+            commands[name] = [w.replace(str(neighbor), str(at)) for w in by_file[neighbor]]
         else:
             assert at in by_file, f"the build does not find {name}"
             commands[name] = by_file[at]

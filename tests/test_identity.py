@@ -150,12 +150,12 @@ def joins(here: Path) -> tuple[Open, Open]:
 def kinds(here: Path) -> tuple[Open, Open]:
     from PIL import Image
 
-    (here / "grey").mkdir()
-    for i in range(4):  # as a mask the index, as an image the palette's colour
+    (here / "gray").mkdir()
+    for i in range(4):  # as a mask the index, as an image the palette's color
         picture = Image.new("P", (8, 8), i)
         picture.putpalette([200 + j for j in range(256 - 200) for _ in range(3)])
-        picture.save(here / "grey" / f"{i}.png")
-    return lambda: hr.open("grey"), lambda: hr.open("grey", kinds={"image": "mask"})
+        picture.save(here / "gray" / f"{i}.png")
+    return lambda: hr.open("gray"), lambda: hr.open("gray", kinds={"image": "mask"})
 
 
 CASES = [

@@ -60,7 +60,7 @@ def fields_alone(data: bytes) -> videos.Frames:
 
 
 @pytest.mark.parametrize("how", [H264, {"codec": "mpeg4", **FIELDS}], ids=["h264", "mpeg4"])
-def test_chroma_of_a_field_colours_its_own_rows(how: dict[str, Any]) -> None:
+def test_chroma_of_a_field_colors_its_own_rows(how: dict[str, Any]) -> None:
     data = videos.encoded(woven(12), **how)
     frames, _ = videos.decoded(data)
     ours = np.asarray(_core.decode_video(data, range(12)))
@@ -68,7 +68,7 @@ def test_chroma_of_a_field_colours_its_own_rows(how: dict[str, Any]) -> None:
     np.testing.assert_array_equal(ours, fields_alone(data))
 
 
-def test_chroma_of_progressive_frames_colours_two_rows() -> None:
+def test_chroma_of_progressive_frames_colors_two_rows() -> None:
     data = videos.encoded(woven(6))
     np.testing.assert_array_equal(_core.decode_video(data, range(6)), videos.decoded(data)[0])
 

@@ -132,5 +132,5 @@ def test_albumentations_without_params_leaves_boxes_behind() -> None:
     source, _ = opened(("image", "boxes"))
     with pytest.raises(hr.ConfigError, match="HR0180"):
         hr.Loader(source, [A.HorizontalFlip(p=1)], batch_size=1, ragged="list")
-    colour = A.Compose([A.RandomBrightnessContrast(p=1)])
-    assert len(through(source, [colour])) == len(ROWS)
+    color = A.Compose([A.RandomBrightnessContrast(p=1)])
+    assert len(through(source, [color])) == len(ROWS)

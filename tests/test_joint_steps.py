@@ -91,7 +91,7 @@ def test_one_draw_moves_all_and_is_the_records_own() -> None:
             np.testing.assert_array_equal(value, b[name])
 
 
-def test_what_only_colours_takes_the_image_alone() -> None:
+def test_what_only_colors_takes_the_image_alone() -> None:
     source, records = opened()
     for got, each in zip(through(source, [v2.RandomInvert(1)]), records, strict=True):
         np.testing.assert_array_equal(got["image"], 255 - each["image"])

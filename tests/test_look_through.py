@@ -55,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def grey() -> Any:
+def gray() -> Any:
     return v1.Compose([v1.Resize((8, 8)), v1.PILToTensor()])
 
 
@@ -84,7 +84,7 @@ RECOGNIZED: dict[str, Callable[[], Any]] = {
         sets.FOLDER, sets.TwoCrops(sets.fixed())
     ),
     "target_transform": lambda: sets.TargetTransform(target_transform=sets.double),
-    "several images": lambda: sets.Several(grey=grey()),
+    "several images": lambda: sets.Several(gray=gray()),
     "image and target together": lambda: sets.Joint(
         transforms=sets.JointPreset(v2.Resize((8, 8)), v2.ToImage())
     ),
@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "another record by chance": (lambda: sets.Partner(), "draws random numbers"),
     "one draw for two images": (lambda: sets.SameDraw(sets.drawn()), r"get_rng_state\(\)"),
     "images as they are stored": (lambda: sets.AsStored(in_colors()), r"without \.convert"),
-    "gray images stay gray": (lambda: sets.KeepsGrey(in_colors()), "depends on its mode"),
+    "gray images stay gray": (lambda: sets.KeepsGray(in_colors()), "depends on its mode"),
     "the size of an image": (lambda: sets.Size(), r"\.size of the image of record 0"),
     "whatever happens is caught": (lambda: sets.Swallows(), r"\.resize of the image"),
     "an exception is caught": (lambda: sets.SwallowsSome(), "catches a"),

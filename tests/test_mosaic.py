@@ -47,9 +47,9 @@ def test_a_mosaic_shows_each_of_four_where_its_boxes_say() -> None:
                 np.testing.assert_array_equal(mask, inside)
             for channel in image:
                 np.testing.assert_array_equal(channel, expected)
-            centre = boxes[0][2:]
-            assert (centre == boxes[3][:2]).all() and (20 <= centre[1] < 60)
-            assert (centre == (boxes[1][0], boxes[1][3])).all() and 30 <= centre[0] < 90
+            center = boxes[0][2:]
+            assert (center == boxes[3][:2]).all() and (20 <= center[1] < 60)
+            assert (center == (boxes[1][0], boxes[1][3])).all() and 30 <= center[0] < 90
             met.update(labels.tolist())
     assert len(met) > 20
 

@@ -92,13 +92,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[bytes, bytes]]:
     number = 0
     for width, height in ((1, 1), (8, 8), (17, 9), (70, 33), (129, 20)):
         for quality in (5, 60, 90, 100):
-            for grey in (False, True):
+            for gray in (False, True):
                 pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
                 smooth = (np.add.outer(np.arange(height) * 3, np.arange(width) * 2) % 256)[
                     ..., None
                 ]
                 pixels = np.where(number % 3 == 0, pixels, (smooth + pixels // 9) % 256)
-                image = Image.fromarray(pixels.astype(np.uint8)).convert("L" if grey else "RGB")
+                image = Image.fromarray(pixels.astype(np.uint8)).convert("L" if gray else "RGB")
                 (root / "files").mkdir(exist_ok=True)
                 image.save(
                     root / "files" / f"{number:03}.jpg",

@@ -111,7 +111,7 @@ def test_a_bitmap_mask_keeps_its_indices() -> None:
     assert np.array_equal(got, np.asarray(picture)[None])
 
 
-def test_a_mask_with_colours_is_refused() -> None:
+def test_a_mask_with_colors_is_refused() -> None:
     with pytest.raises(hr.DataError, match="HR0121"):
         ours([{"mask": encoded(waves("RGB", 9, 9), "WebP")}])
 
@@ -129,7 +129,7 @@ def test_a_folder_of_them_is_read_without_a_word(
     assert not recwarn.list
 
 
-def test_grey_of_sixteen_bits_is_refused_until_the_user_says_what_is_meant() -> None:
+def test_gray_of_sixteen_bits_is_refused_until_the_user_says_what_is_meant() -> None:
     data = dict(picture_kinds.pnm())["I 37x23"]
     with pytest.raises(hr.Error, match=r"(?s)HR0386.*high_byte"):
         ours([{"image": data}], sixteen_bit="refuse")
@@ -258,7 +258,7 @@ def test_strict_looks_at_checksums_of_a_tiff_that_libtiff_passes_over() -> None:
             ours([{"image": bytes(damaged)}], strict=True)
 
 
-def grey_tiff(rows: np.ndarray, strip: bytes, compression: int) -> bytes:
+def gray_tiff(rows: np.ndarray, strip: bytes, compression: int) -> bytes:
     """One strip, as it is."""
     height, width = rows.shape
     tags = {256: width, 257: height, 258: 8, 259: compression, 262: 1, 273: 122, 277: 1}
@@ -284,7 +284,7 @@ def test_checksums_of_zstandard_and_lzma_inside_of_a_tiff() -> None:
     rows = np.arange(40 * 32, dtype=np.uint32).reshape(40, 32).astype(np.uint8)
 
     def shown(strip: bytes, compression: int, height: int = 40, strict: bool = False) -> Any:
-        data = grey_tiff(rows[:height], strip, compression)
+        data = gray_tiff(rows[:height], strip, compression)
         return np.asarray(ours([{"image": data}], strict=strict).image[0])[0]
 
     zstd, xz = zstd_with_sum(rows.tobytes()), lzma.compress(rows.tobytes(), check=lzma.CHECK_CRC32)

@@ -96,9 +96,9 @@ def tiff(
         arrays += [(324, 4, offsets), (325, 4, [len(part) for part in parts])]
     else:
         arrays += [(278, 4, [7]), (273, 4, offsets), (279, 4, [len(part) for part in parts])]
-    colours = 3 if photometric == 2 else 1
-    if count > colours:
-        arrays.append((338, 3, [extra] * (count - colours)))
+    colors = 3 if photometric == 2 else 1
+    if count > colors:
+        arrays.append((338, 3, [extra] * (count - colors)))
     entries = b""
     for tag, kind, values in sorted(arrays):
         packed = struct.pack(f"<{len(values)}{'H' if kind == 3 else 'I'}", *values)
@@ -134,7 +134,7 @@ def test_a_mode_is_pillows_convert(kind: str, mode: str) -> None:
         assert np.array_equal(np.asarray(got), pillow(data, mode)), (kind, name)
 
 
-def test_transparent_entries_and_colours_of_a_png_are_alpha() -> None:
+def test_transparent_entries_and_colors_of_a_png_are_alpha() -> None:
     rng = np.random.default_rng(3)
     palette = waves("RGB", 37, 23).quantize(40)
     entries = bytes(rng.integers(0, 256, 30, np.uint8))  # fewer than the palette has
@@ -150,7 +150,7 @@ def test_transparent_entries_and_colours_of_a_png_are_alpha() -> None:
         got = np.asarray(ours([{"image": data}], mode="RGBA").image[0])
         assert np.array_equal(got, pillow(data, "RGBA"))
         assert 0 < (got[3] == 0).mean() < 1
-        assert len(stored(data)) == pixels.shape[2]  # a colour that is transparent is no channel
+        assert len(stored(data)) == pixels.shape[2]  # a color that is transparent is no channel
 
 
 def test_a_transparent_index_of_a_gif_is_alpha() -> None:
@@ -196,7 +196,7 @@ def test_a_tiff_comes_as_it_is_stored(channels: int, dtype: type) -> None:
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_what_a_tiff_stores_beside_its_colours_comes_as_it_is(dtype: type, extra: int) -> None:
+def test_what_a_tiff_stores_beside_its_colors_comes_as_it_is(dtype: type, extra: int) -> None:
     rng = np.random.default_rng(extra)
     pixels = rng.integers(0, np.iinfo(dtype).max + 1, (4, 33, 50)).astype(dtype)
     for layout in ({}, {"planes": True}, {"tile": 16}):
@@ -226,7 +226,7 @@ def test_other_kinds_come_as_they_are_stored(kind: str) -> None:
         expected = expected[None] if expected.ndim == 2 else expected.transpose(2, 0, 1)
         got = stored(data)
         if kind in ("bmp", "gif") and picture.mode in ("1", "L"):
-            got = got[:1]  # their greys are a palette
+            got = got[:1]  # their grays are a palette
         if got.dtype == np.uint16 and expected.dtype == np.uint8:  # Pillow has no such mode
             exact = kind == "tiff"
             got = got >> 8 if exact else (got / 65535 * 255).round().astype(np.uint8)
@@ -236,14 +236,14 @@ def test_other_kinds_come_as_they_are_stored(kind: str) -> None:
 
 
 def test_a_jpeg_comes_with_its_channels() -> None:
-    grey, colours = encoded(waves("L", 37, 23), "JPEG"), encoded(waves("RGB", 37, 23), "JPEG")
-    assert np.array_equal(stored(grey), pillow(grey, "L"))
-    assert np.array_equal(stored(colours), pillow(colours))
+    gray, colors = encoded(waves("L", 37, 23), "JPEG"), encoded(waves("RGB", 37, 23), "JPEG")
+    assert np.array_equal(stored(gray), pillow(gray, "L"))
+    assert np.array_equal(stored(colors), pillow(colors))
     with pytest.raises(hr.Error, match=r"HR0134.*inks"):
         stored(encoded(waves("CMYK", 37, 23), "JPEG"))
 
 
-def test_inks_of_a_tiff_are_no_colours_and_alpha() -> None:
+def test_inks_of_a_tiff_are_no_colors_and_alpha() -> None:
     data = encoded(waves("CMYK", 37, 23), "TIFF")
     assert np.array_equal(ours([{"image": data}]).image[0], pillow(data))
     with pytest.raises(hr.Error, match=r"HR0134.*inks"):
@@ -251,8 +251,8 @@ def test_inks_of_a_tiff_are_no_colours_and_alpha() -> None:
 
 
 def test_pictures_of_another_form_than_the_first_are_bad_records() -> None:
-    grey, colours = encoded(waves("L", 9, 9), "PNG"), encoded(waves("RGB", 9, 9), "PNG")
-    source = hr.open([{"image": grey}, {"image": colours}, {"image": grey}])
+    gray, colors = encoded(waves("L", 9, 9), "PNG"), encoded(waves("RGB", 9, 9), "PNG")
+    source = hr.open([{"image": gray}, {"image": colors}, {"image": gray}])
     crop = [T.CenterCrop(9)]
     loader = hr.Loader(source, crop, batch_size=3, mode="stored", on_error="skip")
     (batch,) = loader
@@ -319,9 +319,9 @@ def test_pictures_that_nobody_wants_are_not_looked_at() -> None:
 
 
 def test_pictures_that_others_are_made_of_are_looked_at() -> None:
-    grey = hr.open([{"image": encoded(waves("L", 9, 9), "PNG")}])
+    gray = hr.open([{"image": encoded(waves("L", 9, 9), "PNG")}])
     views = [T.CenterCrop(9), T.Fork("image", a=[], b=[T.RandomHorizontalFlip(1)])]
-    (batch,) = hr.Loader(grey, views, batch_size=1, mode="stored", fields=["b"])
+    (batch,) = hr.Loader(gray, views, batch_size=1, mode="stored", fields=["b"])
     assert batch.b.shape == (1, 1, 9, 9)
 
 

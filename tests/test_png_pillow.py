@@ -17,7 +17,7 @@ from PIL import Image
 import headrace as hr
 
 WIDTH, HEIGHT = 37, 23
-SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a pixel, by PNG's colour type
+SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a pixel, by PNG's color type
 DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 KINDS = [(kind, depth) for kind, depths in DEPTHS.items() for depth in depths]
 
@@ -93,7 +93,7 @@ def test_a_palette_mask_keeps_its_indices(depth: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS[0])
-def test_a_grey_mask_is_pillows_l(depth: int, tmp_path: Path) -> None:
+def test_a_gray_mask_is_pillows_l(depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(0, depth))
     expected = np.asarray(Image.open(path).convert("L"))[None]

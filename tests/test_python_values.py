@@ -221,14 +221,14 @@ def test_many_channels_of_a_narrow_image_are_asked_about(channels: int, width: i
 # --- Records of other forms -----------------------------------------------------------------------
 
 
-def test_a_grey_image_among_rgb_ones_is_rgb() -> None:
-    grey = np.arange(48, dtype=np.uint8).reshape(6, 8)
+def test_a_gray_image_among_rgb_ones_is_rgb() -> None:
+    gray = np.arange(48, dtype=np.uint8).reshape(6, 8)
     color = np.zeros((6, 8, 3), np.uint8)
-    for pixels in ([color, grey, color], [grey, color, color]):
+    for pixels in ([color, gray, color], [gray, color, color]):
         source = hr.open([(Image.fromarray(each), 1) for each in pixels])
         assert [record["image"].shape for record in source] == [(3, 6, 8)] * 3
         at = [each.ndim for each in pixels].index(2)
-        np.testing.assert_array_equal(source[at]["image"], np.stack([grey] * 3))
+        np.testing.assert_array_equal(source[at]["image"], np.stack([gray] * 3))
 
 
 COLORS = Image.fromarray(np.random.default_rng(5).integers(0, 256, (12, 10, 4), np.uint8), "RGBA")
@@ -268,7 +268,7 @@ def test_a_mask_of_a_palette_keeps_its_ids() -> None:
     np.testing.assert_array_equal(np.asarray(flipped), ids[:, ::-1])
 
 
-def test_whether_a_palette_holds_ids_or_colours_is_asked_where_the_name_does_not_say() -> None:
+def test_whether_a_palette_holds_ids_or_colors_is_asked_where_the_name_does_not_say() -> None:
     record = {"image": OF_MODES["RGB"], "target": CLEAR}
     for ask in (
         lambda **said: hr.open([record] * 2, **said),
@@ -279,8 +279,8 @@ def test_whether_a_palette_holds_ids_or_colours_is_asked_where_the_name_does_not
         assert caught.value.code == "HR0686" and 'kinds={"target": "mask"}' in caught.value.hint
         ids = ask(kinds={"target": "mask"})[0]["target"]
         np.testing.assert_array_equal(ids, np.asarray(CLEAR)[None])
-        colours = ask(kinds={"target": "image"})[0]["target"]
-        np.testing.assert_array_equal(colours, np.asarray(CLEAR.convert("RGB")).transpose(2, 0, 1))
+        colors = ask(kinds={"target": "image"})[0]["target"]
+        np.testing.assert_array_equal(colors, np.asarray(CLEAR.convert("RGB")).transpose(2, 0, 1))
 
 
 def test_columns_of_pillows_images_are_of_one_size() -> None:
@@ -293,8 +293,8 @@ def test_columns_of_pillows_images_are_of_one_size() -> None:
 
 
 def test_records_of_another_shape_say_what_to_write() -> None:
-    grey, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
-    records = [(grey, 0)] * 3 + [(color, 1)] + [(grey, 0)] * 4
+    gray, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
+    records = [(gray, 0)] * 3 + [(color, 1)] + [(gray, 0)] * 4
     with pytest.raises(hr.DataError, match=r'return \.convert\("RGB"\) of every image'):
         list(hr.Loader(hr.open(records), batch_size=1))
     boxes = [{"boxes": np.zeros((n, 4))} for n in (2, 3)]
@@ -305,7 +305,7 @@ def test_records_of_another_shape_say_what_to_write() -> None:
         list(hr.Loader([{"x": np.zeros((2, 2))}, {"x": np.zeros(2)}], batch_size=1))
 
 
-def test_a_grey_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_do() -> None:
+def test_a_gray_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_do() -> None:
     data = pytest.importorskip("torch.utils.data")
 
     class Shapes(data.Dataset):

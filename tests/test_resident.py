@@ -403,7 +403,7 @@ def test_pictures_are_resized_on_the_device(name: str, fraction: float) -> None:
         assert "not on simulated" not in there.stats()["resident"]
 
 
-def test_grey_pictures_and_two_views_are_resized_on_the_device() -> None:
+def test_gray_pictures_and_two_views_are_resized_on_the_device() -> None:
     random = np.random.default_rng(4)
     data = {"image": random.integers(0, 256, (30, 1, 33, 27), np.uint8)}
     views = {name: [T.RandomResizedCrop(size)] for name, size in (("a", 16), ("b", 20))}

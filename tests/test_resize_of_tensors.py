@@ -90,7 +90,7 @@ def test_what_stands_around_it_sees_the_same_pixels(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", CHOOSES)
-def test_neighbours_of_floats_are_torchs_too(how: str) -> None:
+def test_neighbors_of_floats_are_torchs_too(how: str) -> None:
     random = np.random.default_rng(9)
     for _ in range(40):
         height, width, *size = (int(each) for each in random.integers(1, 140, 4))

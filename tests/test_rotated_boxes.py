@@ -28,11 +28,11 @@ HEIGHT, WIDTH, ROWS = 61, 84, 24
 
 def random_boxes(rng: np.random.Generator, form: str, dtype: str) -> Array:
     """Some over the edge, some beyond it, some upright."""
-    centres = rng.uniform(-0.2, 1.2, (ROWS, 2)) * (WIDTH, HEIGHT)
+    centers = rng.uniform(-0.2, 1.2, (ROWS, 2)) * (WIDTH, HEIGHT)
     extents = rng.uniform(1, 40, (ROWS, 2))
     degrees = rng.uniform(-360, 360, (ROWS, 1))
     degrees[:4, 0] = rng.choice([0, 90, 180, -90, 45, 30], 4)
-    boxes = torch.from_numpy(np.concatenate([centres, extents, degrees], 1))
+    boxes = torch.from_numpy(np.concatenate([centers, extents, degrees], 1))
     return converted(boxes, "cxcywhr", form).numpy().astype(dtype)
 
 

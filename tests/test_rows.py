@@ -189,17 +189,17 @@ class Replayed:
 
     def fixed_crop(self, step: Any, old: Any, new: Any, begin: Any) -> None:
         high, wide = max(0, new[0] - old[0]), max(0, new[1] - old[1])
-        centre = step.name == "CenterCrop"
-        only_pads = centre and new[0] >= old[0] and new[1] >= old[1]
+        center = step.name == "CenterCrop"
+        only_pads = center and new[0] >= old[0] and new[1] >= old[1]
         if only_pads and high % 2 == wide % 2 == 0:
             self.all(self.F.center_crop, list(new))
             return
         if high or wide:
             more = (wide + 1) // 2, (high + 1) // 2
-            borders = [wide // 2, high // 2, *more] if centre else [wide, high, wide, high]
+            borders = [wide // 2, high // 2, *more] if center else [wide, high, wide, high]
             self.all(self.F.pad, borders)
             begin = begin + borders[:2]
-        if centre and not (only_pads and (high or wide)):
+        if center and not (only_pads and (high or wide)):
             self.all(self.F.center_crop, list(new))
         elif tuple(self.boxes.canvas_size) != tuple(new):
             self.all(self.F.crop, int(begin[1]), int(begin[0]), *new)

@@ -79,7 +79,7 @@ def test_boxes_are_drawn_where_the_steps_have_put_them() -> None:
     assert abs(xs.min() - 180) <= 1 and abs(xs.max() - 280) <= 1
 
 
-def test_names_stand_at_the_boxes_in_their_colours() -> None:
+def test_names_stand_at_the_boxes_in_their_colors() -> None:
     boxes = np.float32([[40, 60, 140, 200], [180, 60, 300, 200]])
     plain = shown({"boxes": "boxes:xyxy"}, boxes=boxes)
     named = shown({"boxes": "boxes:xyxy"}, boxes=boxes, labels=np.int64([7, 12]))
@@ -110,7 +110,7 @@ def test_the_names_of_classes_are_the_sources(tmp_path: Any) -> None:
     assert found, "the second box is a b"
 
 
-def test_instance_masks_have_the_colour_of_their_row_and_class_ids_leave_background() -> None:
+def test_instance_masks_have_the_color_of_their_row_and_class_ids_leave_background() -> None:
     masks = np.zeros((2, 240, 320), np.uint8)
     masks[0, :100, :100] = masks[1, 150:, 200:] = 1
     pixels = shown({"masks": "masks"}, masks=masks)
@@ -125,7 +125,7 @@ def test_instance_masks_have_the_colour_of_their_row_and_class_ids_leave_backgro
     assert (pixels[:, :200] == GRAY).all() and (pixels[:, 200:] != GRAY).any(0).all()
 
 
-def test_points_are_dots_and_unlabelled_ones_are_not_drawn() -> None:
+def test_points_are_dots_and_unlabeled_ones_are_not_drawn() -> None:
     points = np.float32([[[50, 60, 2], [200, 100, 0]], [[300, 220, 1], [np.nan, 5, 1]]])
     pixels = shown({"points": "keypoints"}, points=points)
     assert is_color(pixels, ORANGE)[60, 50] and is_color(pixels, BLUE)[220, 300]

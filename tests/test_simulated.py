@@ -128,7 +128,7 @@ def test_blocks_and_shards_are_those_of_a_dataset_of_that_size() -> None:
         loader = hr.Loader(src, batch_size=100, shuffle=shuffle, shuffle_window=2, threads=1)
         epoch = numbers(loader, 10)
         assert sorted(functools.reduce(operator.iadd, epoch, [])) == list(range(1000))
-        # Blocks of 8 MiB, two of them in a window: neighbours are near one another.
+        # Blocks of 8 MiB, two of them in a window: neighbors are near one another.
         blocks = {number // 8 for number in epoch[0][:16]}
         assert (len(blocks) <= 4) == (shuffle == "blocks")
     assert src.column("label").tolist() == list(range(1000))

@@ -220,7 +220,7 @@ def test_operations_follow_each_other_and_by_weights_come_once() -> None:
 
 
 @needs_pillow
-def test_three_of_deit_solarizes_greys_or_blurs() -> None:
+def test_three_of_deit_solarizes_grays_or_blurs() -> None:
     image = picture(9, 11, seed=7)
     source = Image.fromarray(image.transpose(1, 2, 0))
     blurred = {

@@ -98,7 +98,7 @@ def test_importing_a_framework_when_it_is_needed_is_clean(tmp_path: Path, text: 
 
 
 def write_package(root: Path, **modules: str) -> None:
-    """Modules of the Python package by path, with __ for /; each begins with its licence."""
+    """Modules of the Python package by path, with __ for /; each begins with its license."""
     for name, text in modules.items():
         write(root, f"python/headrace/{name.replace('__', '/')}.py", SPDX_PY + text)
 
@@ -282,7 +282,7 @@ def test_a_name_that_says_nothing_is_refused(tmp_path: Path, stem: str) -> None:
     assert "says nothing" in out
 
 
-def test_a_source_without_a_licence_line_is_refused(tmp_path: Path) -> None:
+def test_a_source_without_a_license_line_is_refused(tmp_path: Path) -> None:
     code, out = check(tmp_path, "tools/x.py", "print()\n")
     assert code == 1
     assert "tools/x.py:1: no SPDX line" in out

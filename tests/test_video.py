@@ -328,7 +328,7 @@ def resized_window(
     return np.stack(out)
 
 
-def test_colours_are_drawn_once_for_all_frames(tmp_path: Path) -> None:
+def test_colors_are_drawn_once_for_all_frames(tmp_path: Path) -> None:
     still = np.repeat(videos.moving(1), 12, axis=0)
     source = one(tmp_path, videos.encoded(still, qp=0))
     steps = [T.ColorJitter(0.5, 0.5, 0.5, 0.2), T.RandomGrayscale(0.5), T.RandomSolarize(128, 0.5)]

@@ -223,7 +223,7 @@ def test_a_python_step_gets_and_gives_wide_pictures() -> None:
     assert np.array_equal(got, (pixels // 2)[:, :, ::-1])
 
 
-def test_colours_of_wide_pictures_are_refused_where_they_are_planned() -> None:
+def test_colors_of_wide_pictures_are_refused_where_they_are_planned() -> None:
     for step in (
         T.ColorJitter(0.4),
         T.GaussianBlur(3),

@@ -31,6 +31,7 @@ def check(root: Path) -> tuple[int, str]:
         ("Whoever asks gets it, and nobody else.", "nobody", "say the caller"),
         ("## Where files lie", "lie", "name the subject"),
         ("`--skip` may be given again.", "may be given again", "say repeatable"),
+        ("Normalised colours.", "Normalised", "American"),
     ],
 )
 def test_a_habit_is_rejected_with_its_reason(

@@ -11,7 +11,7 @@
 - Size: a source file past 800 lines is refused; past 400 it is listed.
 - Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
 - Paths: files, folders and modules that documents and comments name are there (named_paths.py).
-- Licence: every source says SPDX-License-Identifier in its first two lines.
+- License: every source says SPDX-License-Identifier in its first two lines.
 
 Usage: check_layers.py [ROOT]. Exit 0 when clean, 1 otherwise.
 """

@@ -126,7 +126,7 @@ def windows() -> Drawing:
     cell = 240 / columns
     first, end = left // 8 // 4 * 4, right // 8 + 1  # columns begin at a quad of blocks
     needed = range(top // 8, bottom // 8 + 1)
-    # The neighbours of the chroma rows, by rows of MCUs of two blocks.
+    # The neighbors of the chroma rows, by rows of MCUs of two blocks.
     walked = range((top // 2 - 1) // 8 * 2, ((bottom // 2 + 1) // 8 + 1) * 2)
     for panel, name in enumerate(("plain", "indexed", "packed")):
         x0, y0 = panel * 260, 26
@@ -168,7 +168,7 @@ def inverse_transform() -> Drawing:
     picture = Drawing(
         252, "Four blocks in one 512-bit register, two words of a column side by side"
     )
-    picture.text(0, 14, "Four neighbouring blocks", "strong")
+    picture.text(0, 14, "Four neighboring blocks", "strong")
     kinds = ("c0", "c2", "c3", "c4")
     rows, columns = (0, 4), (0, 4, 2, 6)  # the first register of eight
     for block, kind in enumerate(kinds):
@@ -216,9 +216,9 @@ def upsampling() -> Drawing:
         for side in (-1, 1):
             at = x + side * gap / 4
             picture.path(f"M{x:g} 68L{at:g} 122", "thick edge")
-            neighbour = i + side
-            if 0 <= neighbour < olds:
-                picture.path(f"M{left + neighbour * gap:g} 68L{at:g} 122", "edge")
+            neighbor = i + side
+            if 0 <= neighbor < olds:
+                picture.path(f"M{left + neighbor * gap:g} 68L{at:g} 122", "edge")
             else:
                 picture.path(f"M{x:g} 68L{at:g} 122", "crop")
             number = 2 * i + (side > 0)

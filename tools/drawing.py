@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG for the guides: seven colours, light and dark."""
+"""SVG for the guides: seven colors, light and dark."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ void idct_libjpeg(benchmark::State& state) {
   count_blocks(state, int64_t{kRows} * plane.blocks_wide);
 }
 
-// Upsampling and colour: the samples are in place, whatever they are.
+// Upsampling and color: the samples are in place, whatever they are.
 void pixels(benchmark::State& state, SimdLevel level, const Sampling& sampling, bool transform) {
   set_simd_level(level);
   const Source source(sampling);
@@ -170,7 +170,7 @@ void pixels_libjpeg(benchmark::State& state, const Sampling& sampling) {
   const Source source(sampling);
   Libjpeg turbo(source.bytes);
   jpeg_decompress_struct& cinfo = turbo.cinfo;
-  // One row of samples stands for all of a component, with neighbours above and below.
+  // One row of samples stands for all of a component, with neighbors above and below.
   Buffer samples(kWidth + 256), out(3 * kWidth + 256);
   std::vector<JSAMPROW> pointers(64 + 8 * size_t(kHeight), samples.data() + 64);
   JSAMPARRAY input[3] = {&pointers[16], &pointers[16], &pointers[16]};
@@ -193,7 +193,7 @@ const bool registered = [] {
     benchmark::RegisterBenchmark(("idct/" + std::string(name_of(level))).c_str(), idct, level);
   }
   for (const Sampling& sampling : kSamplings) {
-    const std::string name = std::string("upsample and colour/") + sampling.name + "/";
+    const std::string name = std::string("upsample and color/") + sampling.name + "/";
     benchmark::RegisterBenchmark((name + "libjpeg-turbo").c_str(), pixels_libjpeg, sampling);
     for (const SimdLevel level : available_levels()) {
       const std::string level_name(name_of(level));

@@ -2,7 +2,7 @@
 // Packed pictures beside libjpeg-turbo's plain decode of their files to RGB. Every benchmark is one
 // stage, and alternates it with that decode: `times_libjpeg` is the ratio of both, for each picture
 // the least time of all passes, so that a machine with other work to do still gives it. Pictures:
-// HEADRACE_TEST_DATA's photos/ where set, else generated ones; those with subsampled colours apart
+// HEADRACE_TEST_DATA's photos/ where set, else generated ones; those with subsampled colors apart
 // from the rest, whose balance differs. --benchmark_min_time=2 and more gives steady figures.
 #include <benchmark/benchmark.h>
 
@@ -56,7 +56,7 @@ void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>
   }
 }
 
-// All pictures; those with full colours; those with subsampled ones.
+// All pictures; those with full colors; those with subsampled ones.
 const std::array<Set, 3>& sets() {
   static const std::array<Set, 3> sets = [] {
     std::array<Set, 3> sets;
@@ -124,7 +124,7 @@ class LeastTimes {
 // Arguments: the SIMD level, and which pictures.
 template <class Stage>
 void beside_libjpeg(benchmark::State& state, const Stage& stage) {
-  static constexpr const char* kNames[] = {"all", "full colours", "subsampled"};
+  static constexpr const char* kNames[] = {"all", "full colors", "subsampled"};
   const auto level = static_cast<SimdLevel>(state.range(0));
   if (std::ranges::count(available_levels(), level) == 0) {
     return state.SkipWithError("this CPU lacks the level");

@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 def make_table(rows, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 8, rows)
-    centres = rng.normal(size=(8, 40))
-    return centres[labels] + rng.normal(size=(rows, 40)), labels
+    centers = rng.normal(size=(8, 40))
+    return centers[labels] + rng.normal(size=(rows, 40)), labels
 
 
 def accuracy(model, loader, device):

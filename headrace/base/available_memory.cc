@@ -23,7 +23,7 @@ size_t available_ram(const std::string& root) {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Of memory.stat.
+// Sum of these entries of a memory.stat file.
 double sum_of(const std::string& path, std::initializer_list<std::string_view> names) {
   std::ifstream file(path);
   double sum = 0, value = 0;
@@ -33,7 +33,7 @@ double sum_of(const std::string& path, std::initializer_list<std::string_view> n
   return sum;
 }
 
-// What a group with this limit and use leaves; none where it has no limit.
+// Memory left in a group with this limit and use; none without a limit.
 std::optional<double> left_in(std::optional<double> limit, std::optional<double> used,
                               double reclaimable) {
   if (!limit) return std::nullopt;

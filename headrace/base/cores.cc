@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-// What the system does not tell is empty.
+// Empty where the system does not tell.
 cpu_set_t mask_of(pid_t process) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -38,7 +38,7 @@ bool fewer_than_parents(const cpu_set_t& own) {
   return CPU_EQUAL(&both, &own) && CPU_COUNT(&own) < CPU_COUNT(&parents);
 }
 
-// Of cpu.max: "max 100000" or "200000 100000". None: any.
+// Parses cpu.max: "max 100000" or "200000 100000". None: no limit.
 std::optional<double> share_of_v2(const std::string& group) {
   std::ifstream file(group + "/cpu.max");
   double quota = 0, period = 0;

@@ -17,7 +17,7 @@ struct AllowedCores {
   // The cores are fewer than those of the process that started this one: a launcher bound it, so
   // where several ranks run here, these are this one's own.
   bool bound = false;
-  // What is to be had of both, at least one.
+  // Cores available under both limits, at least one.
   int count() const;
 };
 
@@ -25,8 +25,8 @@ struct AllowedCores {
 // cgroups' files, for tests.
 AllowedCores allowed_cores(const std::string& root = "");
 
-// What a new thread has to be given to run on them: all, where the calling thread, whose mask it
-// inherits, is bound by OpenMP. None: what it inherits is what is allowed.
+// The mask to give to a new thread: all cores, if OpenMP has bound the calling thread, whose mask
+// it inherits. None: the inherited mask is the allowed one.
 std::optional<cpu_set_t> cores_beyond_inherited();
 
 }  // namespace headrace

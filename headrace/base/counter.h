@@ -18,7 +18,7 @@ enum class Tells : uint8_t {
   kNow,    // how things stand
 };
 
-// What the counters of several ranks, devices or worker processes come to.
+// How the counters of several ranks, devices or worker processes are combined.
 enum class Adds : uint8_t {
   kSum,
   kMost,  // the largest: each counts the same time, or has the same

@@ -74,7 +74,7 @@ class JsonReader {
   // As if the text were wrong at `offset`; the first mistake counts.
   void fail(std::string what, uint64_t offset);
   void fail(std::string what) { fail(std::move(what), offset()); }
-  // What went wrong: that of the refill, or one of `code`. REQUIRES: !ok().
+  // The error: that of the refill, or one of `code`. REQUIRES: !ok().
   Error error(const ErrorCode& code, const std::string& file) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// Of all runtimes loaded; none where the user did not ask for bound threads.
+// Places of all loaded runtimes; none where the user did not ask for bound threads.
 std::vector<cpu_set_t> openmp_places();
 
 // All places' cores, for a thread that is bound to one of the places; the same cores for one that

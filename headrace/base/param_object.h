@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parameter's value can hold that is declared in a folder below: a dataset, a function.
+// Parameter values of types that are declared in a folder below: a dataset, a function.
 #pragma once
 
 #include <memory>

@@ -355,7 +355,7 @@ const ParamObjectPtr& Arguments::object(std::string_view name) const {
 std::string_view nearest_name(std::string_view name,
                               const std::vector<std::string_view>& candidates) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  // Damerau's distance on lower case: insertions, deletions, substitutions, swaps of neighbours.
+  // Damerau's distance on lower case: insertions, deletions, substitutions, swaps of neighbors.
   const auto distance = [&](std::string_view a, std::string_view b) {
     std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

@@ -81,7 +81,7 @@ enum class ParamType {
   kSource,      // a dataset, all of whose records the operator may take
 };
 
-// What the value of a format's parameter decides. A new parameter decides what records are, until
+// What the value of a format's parameter affects. A new parameter affects what records are, until
 // it says otherwise.
 enum class Decides : uint8_t {
   kRecords,      // what a record is: open_source() adds it to the fingerprint
@@ -125,7 +125,7 @@ class Arguments {
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
   const ParamObjectPtr& object(std::string_view name) const;  // null where None
-  // Of whatever type it is declared to be.
+  // The value, whatever its declared type is.
   const ParamValue& value(std::string_view name) const;
 
  private:

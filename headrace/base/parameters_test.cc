@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user reads when an argument is wrong, and what an operator gets when it is right.
+// The messages for wrong arguments, and the values that an operator gets for right ones.
 #include "headrace/base/parameters.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ std::string_view record_name(const Record& record) {
   }
 }
 
-// What a registry keeps, whatever the type: some hundred files register a record, and none of them
+// The type-independent part of a registry: some hundred files register a record, and none of them
 // has to compile how that is done.
 class NameTable {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not be seen in messages.
+// Removes secrets from messages.
 #pragma once
 
 #include <string>

@@ -24,8 +24,8 @@ namespace headrace {
 // What the header says, before a pixel exists.
 struct ImageHeader {
   int width = 0, height = 0;
-  int channels = 3;  // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK;
-                     // others have no agreed colours
+  int channels = 3;  // as stored: 1 gray, 2 gray+alpha, 3 color or palette, 4 with alpha, CMYK;
+                     // others have no agreed colors
   int bits = 8;      // per channel, as stored
   DType sample = DType::kUInt8;  // in which the codec can deliver these: uint8, uint16 or float32
   bool palette = false;
@@ -38,7 +38,7 @@ struct ImageHeader {
 
 // How stored channels become delivered ones; each equals Pillow's convert().
 enum class ColorMode : uint8_t {
-  kRGB,     // 3 channels: grey replicated, palette looked up, alpha dropped, CMYK converted
+  kRGB,     // 3 channels: gray replicated, palette looked up, alpha dropped, CMYK converted
   kGray,    // 1 channel: convert("L")
   kStored,  // as stored; palette indices stay indices (masks)
   kRGBA,    // 4 channels: kRGB and alpha, 255 where the file has none
@@ -81,7 +81,7 @@ struct RowIndexSlot {
   uint64_t picture = 0;            // the store's name for the picture
 };
 
-// What becomes of a grey picture of 16 bits, whose values eight bits do not hold.
+// What becomes of a gray picture of 16 bits, whose values eight bits do not hold.
 enum class SixteenBit : uint8_t {
   kRefuse,    // an error
   kHighByte,  // value / 256, as all other 16-bit samples become

@@ -13,7 +13,7 @@ namespace {
 // Parts that are put together at the same time, at most: as many as there are lanes for.
 constexpr int64_t kPartsTogether = 4;
 
-// Of rows that are put together.
+// Scratch memory for these rows.
 size_t scratch_of(const UnfinishedRows& rows) {
   return std::max<size_t>(UnfinishedRows::aligned(rows.slot_bytes()) +
                               UnfinishedRows::aligned(rows.parameters().size()) +

@@ -128,7 +128,7 @@ class DeviceFinisherAt : public testing::TestWithParam<Where> {
     }
     return out;
   }
-  // Of which loader_finish_test.cc knows that they are right.
+  // The reference that loader_finish_test.cc has verified.
   static Bytes one_by_one(MemoryFormat format = kPlanar) {
     return finished(host_device(), pictures(1, format), kNoLimit).bytes;
   }
@@ -172,7 +172,7 @@ TEST_P(DeviceFinisherAt, ClipsThatAreMixedStayTogetherAndAreMixedFrameByFrame) {
     return out;
   };
   const Bytes plain = one_by_one();
-  // Of clip 7, whose partner is clip 6.
+  // A sample of clip 7, which is mixed with clip 6.
   const auto sample = [](const Bytes& bytes, int64_t clip, int64_t frame, int y, int x) {
     float value = 0;
     const auto line = size_t(((clip * kFrames + frame) * 3 + 2) * kHeight + y);

@@ -26,7 +26,7 @@ constexpr size_t kRowBytes = 1000;
 // A row's bytes, the number that is added to each, and memory for as many bytes in between.
 constexpr size_t kRowRoom = 2 * kRowBytes + sizeof(int64_t) + 3 * UnfinishedRows::kAlignment;
 
-// What is known of rows over all batches: those that the device finds damaged, and whether any are
+// What is known of rows over all batches: which the device finds damaged, and whether any are
 // left to it.
 class Knowledge {
  public:
@@ -35,7 +35,7 @@ class Knowledge {
     MutexLock lock(mutex_);
     found_.insert({batch, row});
   }
-  // Those of a batch, which the host has finished.
+  // The damaged rows of a batch that the host has finished.
   std::set<int64_t> found(int64_t batch) const EXCLUDES_LOCK(mutex_) {
     MutexLock lock(mutex_);
     std::set<int64_t> out;

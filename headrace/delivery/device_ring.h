@@ -75,7 +75,7 @@ class DeviceLease {
 
   void* memory() const { return slab_.memory.get(); }
   Device& device() const { return ring_->device(); }
-  // What must be done before it is written.
+  // Events to wait for before it is written.
   const std::vector<EventPtr>& fences() const { return slab_.busy; }
   // After all that writes it, once that is queued, and after the fences.
   void set_ready(EventPtr ready) {

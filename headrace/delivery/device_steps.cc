@@ -18,7 +18,7 @@ const ErrorCode kOtherEdit{
     "the end. Other transforms run on the host: use a Loader, which copies its batches to the "
     "device."};
 
-// Of all pictures of an output, from now on; false where it is another.
+// Sets the fill of all images of an output from now on; false where it has another.
 bool is_filled_with(RecipeEdit& sample, const ChannelValues& values) {
   if (sample.is_filled) return sample.fill == values;
   sample.fill = values;
@@ -38,7 +38,7 @@ DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
   in_the_way_ = first_misfit();
 }
 
-// What stands in the way of it.
+// The reason why it cannot be added; empty if it can.
 std::string DeviceSteps::add_field(size_t field) {
   constexpr int kMostOfKernels = 4;
   const FieldState& state = plan_->inputs()[field];

@@ -31,7 +31,7 @@ class DeviceSteps {
     Shape stored;    // (C, H, W) there; H and W are -1 where they differ
     RecipeEdit sample;
     std::vector<PictureEdit> edits;  // by row of the batch
-    // What is resized before that, by row; none with Work::kEdit.
+    // Windows resized before that, by row; none with Work::kEdit.
     std::vector<CodedWindow> windows = {};
     std::optional<Filter> filter = {};  // of all that change their size
   };

@@ -14,7 +14,7 @@ namespace {
 
 // Long enough that claiming it costs nothing, short enough that two threads end together.
 constexpr size_t kPieceBytes = size_t{128} << 10;
-// Of a batch: below it waking a worker takes longer than what it would do.
+// Bytes per batch below which waking a worker takes longer than the work.
 constexpr size_t kAheadBytes = size_t{192} << 10;
 // Memory beyond the rings that is smaller is malloc's.
 constexpr size_t kPageBytes = size_t{64} << 10;

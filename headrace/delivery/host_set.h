@@ -63,7 +63,7 @@ class HostSet final : private PoolClient {
   ResidentStats stats() const;
 
  private:
-  // What a thread needs for a piece; some are kept.
+  // A thread's working memory for a piece; some are kept.
   struct Tools {
     std::vector<int64_t> indices;
     std::unique_ptr<DeviceSteps> steps;

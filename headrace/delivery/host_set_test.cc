@@ -67,7 +67,7 @@ TEST(HostSet, GivesTheRowsThatTheSamplerNames) {
   }
 }
 
-// Of half a megabyte a batch, so that it is made ahead.
+// Half a megabyte per batch, so that it is made ahead.
 ResidentData large_data(std::mt19937& random, int64_t records) {
   ResidentData data;
   data.fields = {{.name = "image", .shape = {3, 50, 50}},

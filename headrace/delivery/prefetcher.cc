@@ -152,7 +152,7 @@ bool Prefetcher::is_over() {
   return stopping_ || !again_;
 }
 
-// What it reads from must stay until then.
+// Its input must stay valid until then.
 void Prefetcher::wait_for_copy(Copying& copying) noexcept {
   try {
     if (!copying.done) copying.done = after_all();
@@ -190,7 +190,7 @@ bool Prefetcher::has_slot() const {
   return slots_left_ > 1 || copying_.empty() || copying_.size() < copying_then_;
 }
 
-// What comes next, because the run ends or goes back.
+// Whether the next batch is unwanted, because the run ends or goes back.
 bool Prefetcher::is_unwanted() const {
   MutexLock lock(mutex_);
   return stopping_ || again_;

@@ -11,8 +11,8 @@
 // under way at any time, and up to kWorkedOn more while the device finishes rows of them. The
 // consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
 // the host does not. See device_ring.h for how memory is used again.
-// What the feed throws arrives at its place in the order, and ends the run. Several prefetchers may
-// each get a part of the same batches; next_of_all() hands over all parts of one at a time.
+// Exceptions of the feed arrive at their place in the order, and end the run. Several prefetchers
+// may get parts of the same batches; next_of_all() hands over all parts of one at a time.
 #pragma once
 
 #include <climits>
@@ -88,7 +88,7 @@ struct PrefetchOptions {
   size_t scratch_limit = 0;
 };
 
-// What each of these means: prefetch_counters().
+// prefetch_counters() documents each of these.
 struct PrefetchStats {
   int64_t batches = 0, beyond = 0, parts = 0;
   uint64_t bytes = 0, delivered_bytes = 0;
@@ -120,8 +120,8 @@ class Prefetcher {
 
   // next() in its steps, for several prefetchers that get parts of the same batches. Of these only
   // one thread may take any.
-  // What look() finds: a batch for take(); one that is not whole; the end, or that somebody stopped
-  // the run.
+  // The result of look(): a batch for take(); an incomplete one; the end, or that the run was
+  // stopped.
   struct Front {
     enum class Kind { kThere, kNotWhole, kNone };
     Kind kind = Kind::kNone;
@@ -149,7 +149,7 @@ class Prefetcher {
     EventPtr done = {};
     std::vector<std::shared_ptr<void>> sources = {};
   };
-  // What the device will say of a batch's unfinished rows.
+  // The device's report on a batch's unfinished rows.
   struct Verdict {
     std::shared_ptr<const UnfinishedRows> rows;  // shared: with the copies under way
     std::shared_ptr<uint8_t> bytes;              // shared: likewise
@@ -189,7 +189,7 @@ class Prefetcher {
   bool see_verdict() EXCLUDES_LOCK(mutex_);
   bool is_over() EXCLUDES_LOCK(mutex_);
   void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
-  // What went wrong, with the batch that it was.
+  // The error, with the batch in which it occurred.
   Exception named(const Exception& exception, const std::string& batch) const;
 
   const DevicePtr device_;
@@ -214,7 +214,7 @@ class Prefetcher {
   bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is at work
   std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes after what is ready
   bool stopping_ GUARDED_BY(mutex_) = false;
-  // What the next batch is to be, Note [Batches that are made again].
+  // The next batch, Note [Batches that are made again].
   std::optional<std::shared_ptr<void>> again_ GUARDED_BY(mutex_);
   uint64_t numbered_ GUARDED_BY(mutex_) = 0;
   bool running_ GUARDED_BY(mutex_) = false;

@@ -126,7 +126,7 @@ bool Prefetcher::awaits_verdict() const {
   return !ready_.empty() && !ready_.front().verdicts.empty();
 }
 
-// Of the batch whose turn it is; false where there is none to be seen.
+// Reads the verdict on the next batch; false if there is none yet.
 bool Prefetcher::see_verdict() {
   std::vector<Verdict> verdicts;
   EventPtr done;

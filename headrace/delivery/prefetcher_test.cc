@@ -129,7 +129,7 @@ int64_t wrong_by_the_usual_recipe(bool waits_for_the_side_stream) {
   auto device = std::make_shared<SimulatedDevice>(3);
   StreamPtr side = device->make_stream(), main = device->foreign_stream(0);
   std::vector<uint8_t> staging(kLargest);
-  // What a caching allocator does without record_stream: two batches in turn.
+  // As a caching allocator without record_stream: two batches alternate.
   std::shared_ptr<void> memory[2] = {device->allocate(kLargest), device->allocate(kLargest)};
   int64_t wrong = 0;
   for (int64_t number = 0; number < 500; ++number) {

@@ -51,7 +51,7 @@ class Residence {
 
   bool is_on() const { return on_; }
   bool is_prepared() const { return prepared_; }
-  // Of memory_limit, by estimate until they are there.
+  // Bytes taken from memory_limit, estimated until the records are loaded.
   size_t bytes() const EXCLUDES_LOCK(mutex_);
   // "49.2 MiB after Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
   std::string text() const EXCLUDES_LOCK(mutex_);

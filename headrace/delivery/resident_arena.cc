@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a ResidentSet: batches that are cut many at a time, Note [Arenas].
+// The part of ResidentSet that cuts many batches at a time, Note [Arenas].
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -42,7 +42,7 @@ int64_t ResidentSet::batches_in_arena() const {
   }
   const auto most = static_cast<int64_t>(kArenaBytes / std::max<size_t>(batch, 1));
   const int64_t batches = std::clamp<int64_t>(most, 1, kMostInArena);
-  // What is left of the device is the model's.
+  // The rest of the device's memory is the model's.
   const bool is_scarce = device_->free_bytes() / 8 < size_t(kBatches * batches) * batch;
   return is_scarce ? 1 : batches;
 }

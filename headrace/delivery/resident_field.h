@@ -27,7 +27,7 @@ struct ResidentField {
   std::shared_ptr<const void> owner = {};
 
   bool has_values() const { return origin == OutputOrigin::kField; }
-  // Of a record as it is delivered.
+  // Size of a record as it is delivered.
   size_t record_bytes() const { return size_t(element_count(shape)) * size_of(dtype); }
   // The field of a batch of so many rows, without its memory.
   BatchField batch_field(int64_t rows) const {

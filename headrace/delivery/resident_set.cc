@@ -171,7 +171,7 @@ std::vector<BatchField> ResidentSet::cut(int64_t slab_rows) {
   return fields;
 }
 
-// Which records they are, and their numbers where a kernel cannot find them itself.
+// Chooses the records, and computes their numbers where a kernel cannot find them itself.
 void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,
                          std::vector<BatchRange> positions) {
   rows_.positions = std::move(positions);
@@ -282,7 +282,7 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   }
 }
 
-// Of what goes to the device with a batch, beside the data that is there.
+// Bytes sent to the device with a batch, in addition to the data that is there.
 size_t ResidentSet::staged_bytes() const {
   const auto count = static_cast<size_t>(rows_.count);
   const auto streamed =

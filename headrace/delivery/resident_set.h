@@ -43,8 +43,8 @@ struct ResidentOptions {
   // How many records lie on the device, from the first one on; the others stay on the host and are
   // copied when their turn comes. Negative: all.
   int64_t on_device = -1;
-  // What is done to pictures on their way into a batch.
-  // shared: with whoever asked it whether a device can.
+  // Operations on images on their way into a batch.
+  // shared: with the code that asked it whether a device can.
   std::shared_ptr<DeviceSteps> steps = {};
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
   int threads = 1;  // that work out what the steps come to, the caller's included
@@ -77,7 +77,7 @@ class ResidentSet {
 
  private:
   struct Table;
-  // What the rows of a batch are.
+  // Describes the rows of a batch.
   struct Rows {
     std::vector<BatchRange> positions;
     int64_t count = 0;

@@ -52,7 +52,7 @@ size_t ResidentSet::resize_room(const Table& table) const {
   return size_t(options_.batch_rows * stored[0] * (between + int64_t{to.height} * to.width));
 }
 
-// What the kernel looks values up in.
+// Loads the tables in which the kernel looks values up.
 void ResidentSet::load_steps(Table& table) {
   if (options_.steps->resizes()) {
     const size_t row = table.field.record_bytes() / size_of(table.field.dtype);

@@ -48,7 +48,7 @@ class ResidentSource final : public SourceAround {
   void will_read(int64_t, int64_t) const override {}  // they are here
   const uint8_t* dense_values(size_t field) const override;
 
-  // Of a field whose pictures differ in size; null of others, and where records are bad.
+  // Images of a field whose images differ in size; null for others, and where records are bad.
   ResidentPictures pictures(size_t field) const;
 
   size_t bytes() const { return bytes_; }

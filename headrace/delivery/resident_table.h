@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a ResidentSet: one of its fields, and sizes in its memory. For its own files.
+// One field of a ResidentSet, and sizes in its memory. For the set's own files.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ constexpr size_t kLoadBytes = size_t{16} << 20;  // of a copy of data to the dev
 // The resize reads words.
 constexpr size_t readable(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Of a piece in the staging memory.
+// Size of a piece in the staging memory.
 constexpr size_t staged_size(size_t bytes) {
   constexpr size_t kAlignment = 64;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -51,7 +51,7 @@ struct ResidentSet::Table {
   size_t resized_bytes() const {  // of a row
     return resized ? field.record_bytes() / size_of(field.dtype) : 0;
   }
-  // Of a record where all lie in equal ones; record_bytes() has it as it is delivered.
+  // Size of a record where all are equal; record_bytes() has it as it is delivered.
   size_t row_bytes() const {
     if (field.pictures) return 0;
     return edited ? size_t(element_count(edited->stored)) : field.record_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of resident data share: random fields and orders, the rows that a batch should have,
-// and what a consumer reads of it.
+// Shared by tests of resident data: random fields and orders, the expected rows of a batch,
+// and a consumer that reads them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline Bytes expected_rows(const Bytes& values, size_t row_bytes, const Sampler&
   return out;
 }
 
-// What a consumer on a stream of its own reads.
+// Reads a field as a consumer on its own stream.
 inline Bytes read(Device& device, const BatchField& field) {
   Bytes out(field.view.dense_bytes());
   if (!field.is_on_device) {

@@ -46,7 +46,7 @@ class StagingCopier final : private PoolClient {
 
   Mutex mutex_;
   Condition staged_one_;
-  // Of the tensor that is copied; none where bytes_ is 0.
+  // Staging memory of the tensor that is being copied; none where bytes_ is 0.
   uint8_t* staged_ GUARDED_BY(mutex_) = nullptr;
   const uint8_t* from_ GUARDED_BY(mutex_) = nullptr;
   size_t bytes_ GUARDED_BY(mutex_) = 0;

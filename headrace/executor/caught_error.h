@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// What a catch block has caught, as an error value: a coded one as it is, HR0704 where memory was
-// refused, HR0791 for anything else. REQUIRES: a catch block.
+// The caught exception as an error value: a coded one as it is, HR0704 for failed allocations,
+// HR0791 for anything else. REQUIRES: a catch block.
 Error error_from_current_exception();
 
 }  // namespace headrace

@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// Of 64 records at equal distances, or as many as half a second has time for, eight at least.
-// Records that are bad are left out. Steps in Python are not called, nor are steps that take other
+// Tries 64 records at equal distances, or as many as fit into half a second, at least eight.
+// Bad records are left out. Steps in Python are not called, nor are steps that take other
 // records: the pictures that one works on count as pixels made before.
 // REQUIRES: task.left says what is decoded there.
 DeviceDecoding::Counts try_decoding(const RowTask& task);

@@ -6,7 +6,7 @@
 //        ^                                │ rows, written              (waits for a step in Python:
 //        └──────── a report ──────────────┴─────> BatchBuilder           PythonCrossing)
 //
-// Which record a row is made of: RecordOrder. What it may hold meanwhile: MemoryGate.
+// RecordOrder says which record a row is made of, MemoryGate what it may hold meanwhile.
 // Locks: each part has its own; OpenBatches' is taken before a slot ring's or the pool's, never the
 // other way round.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine counts. What each number means, and where it is shown, stands in the table of
-// counters (loader/counters.cc).
+// The engine's counters. The table of counters (loader/counters.cc) defines each of them, and says
+// where it is shown.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// What the batches have in them that the consumer received.
+// Counts of the contents of the batches that the consumer received.
 struct DeliveredCounts {
   int64_t batches = 0, records = 0, warnings = 0;
   PictureRemarks remarks;

@@ -91,7 +91,7 @@ void OpenBatches::recall(int64_t number) {
   makers_.wake();
 }
 
-// Those of the batch that the consumer waits for.
+// Recalls the rows of the batch that the consumer waits for.
 void OpenBatches::recall_late() {
   bool any = false;
   {

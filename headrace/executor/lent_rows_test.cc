@@ -55,15 +55,15 @@ RowBytes bytes_of(const Parcel& parcel) { return {parcel.memory.begin(), parcel.
 
 // Takes rows as long as it runs. Some it brings back at once, some later, some twice, some never,
 // and some it gives back.
-class Neighbour {
+class Neighbor {
  public:
-  Neighbour(Engine& engine, EngineOptions options, uint64_t seed)
+  Neighbor(Engine& engine, EngineOptions options, uint64_t seed)
       : engine_(engine),
         outputs_(options.task.plan->outputs()),
         maker_(std::move(options), bad_),
-        draws_(seed, 0, 0, hash_name("neighbour")),
+        draws_(seed, 0, 0, hash_name("neighbor")),
         thread_([this] { run(); }) {}
-  ~Neighbour() {
+  ~Neighbor() {
     ends_ = true;
     thread_.join();
   }
@@ -74,7 +74,7 @@ class Neighbour {
     std::deque<Parcel> kept;
     while (!ends_) {
       const int64_t what = draws_.below(8);
-      // What comes is waited for, however slow this thread is.
+      // The wait has no limit here, however slow this thread is.
       const double patience_seconds = what < 3 ? 0.02 : 60;
       const std::optional<RowsLent> rows =
           engine_.rows_ahead(1 + static_cast<int>(draws_.below(12)), patience_seconds);
@@ -154,10 +154,10 @@ TEST(LentRowsTest, BatchesAreThoseOfAnEngineAlone) {
       BadRecords here(1000, 1, {}), there(1000, 1, {});
       Engine alone(options_of(source, pipeline, on_error, false), here);
       Engine engine(options_of(source, pipeline, on_error, true), there);
-      Neighbour neighbour(engine, options_of(source, pipeline, on_error, false), 3);
+      Neighbor neighbor(engine, options_of(source, pipeline, on_error, false), 3);
       const double begun = now();
-      // On a busy machine the neighbour may come to nothing for hundreds of epochs.
-      for (int epoch = 0; epoch < 3 || neighbour.arrived() == 0; ++epoch) {
+      // On a busy machine the neighbor may come to nothing for hundreds of epochs.
+      for (int epoch = 0; epoch < 3 || neighbor.arrived() == 0; ++epoch) {
         ASSERT_LT(now() - begun, 300) << name;
         here.begin_epoch(0);
         alone.start(epoch, 0);
@@ -194,7 +194,7 @@ TEST(LentRowsTest, AFatalErrorElsewhereIsTheConsumersInItsPlace) {
   const std::string expected = end(alone);
   EXPECT_NE(expected, "");
   for (uint64_t seed = 0; seed < 4; ++seed) {
-    Neighbour neighbour(engine, options_of(source, {}, OnError::kRaise, false), seed);
+    Neighbor neighbor(engine, options_of(source, {}, OnError::kRaise, false), seed);
     EXPECT_EQ(end(engine), expected);
   }
 }

@@ -33,10 +33,10 @@
 
 namespace headrace {
 
-// What is counted of a batch while it is filled.
+// Counters of a batch while it is filled.
 class BatchLedger {
  public:
-  // Of a batch that await() has given.
+  // Failures of a batch that await() has returned.
   RowFailures& failures() { return failures_; }
   const std::exception_ptr& assembly_error() const { return assembly_error_; }
 
@@ -72,7 +72,7 @@ class OpenBatches {
     bool lends = false;          // rows may be made elsewhere
     std::function<void()> wake;  // the threads: there may be work. Called without the lock
   };
-  // What they are made of outlives them.
+  // The objects passed in outlive it.
   OpenBatches(const RowTask& task, const RecordOrder& order, const SlotRings& rings,
               const MemoryShares& shares, Makers makers);
 
@@ -127,7 +127,7 @@ class OpenBatches {
   };
   // The next batch with all its rows; null after the epoch's last. Throws where it cannot come.
   std::unique_ptr<OpenBatch> await(const Waiting& waiting) EXCLUDES_LOCK(mutex_);
-  // What await() decides by, without waiting.
+  // The state on which await() decides, without waiting.
   struct Look {
     enum class Kind : uint8_t { kNotYet, kEnd, kBatch, kAssemble } kind = Kind::kNotYet;
     std::unique_ptr<OpenBatch> batch = {};
@@ -138,7 +138,7 @@ class OpenBatches {
   void leave(const OpenBatch& open, const Batch& batch) EXCLUDES_LOCK(mutex_);
   int open() const EXCLUDES_LOCK(mutex_);
 
-  // What is being done to records, for a consumer that waits.
+  // Current work on records, for a consumer that waits.
   std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
   // As far as it is counted here; of memory that of lists, of tensors made of them, and unused one.
   EngineStats stats() const EXCLUDES_LOCK(mutex_);

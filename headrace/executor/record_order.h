@@ -26,7 +26,7 @@ class RecordOrder {
   int partners() const { return partners_; }  // per row
   // Partners are positions up to the row's own, and prepared ones are kept (Note [Near partners]).
   bool is_near() const { return near_ > 0; }
-  // Those of a row at this position. A substitute has other partners than the record that it
+  // Partners of a row at this position. A substitute has other partners than the record that it
   // replaces, or one bad partner would spoil all of them. No two are the same, and none is the
   // row's own, where the epoch has positions enough.
   int64_t partner_position(int64_t epoch, int64_t position, int partner, int attempt) const;
@@ -36,11 +36,11 @@ class RecordOrder {
   // Reads of a row have consecutive numbers in the stream: its own record, then its partners, as
   // far as these are read ahead.
   int64_t reads_a_row() const { return is_near() ? 1 : 1 + partners_; }
-  // What this rank reads from a batch on to the end of its epoch, and then in the next one. It
+  // This rank's reads from a batch to the end of its epoch, and then in the next one. It
   // refers to this object.
   ReadOrder reads_from(int64_t epoch, int64_t batch, bool goes_on) const;
-  // What a storage may fetch as a whole when this batch is begun: what the batches some way ahead
-  // begin to read. `first_of_stream`: nothing was announced before.
+  // Ranges that a storage may fetch as a whole when this batch is begun: those that batches some
+  // way ahead begin to read. `first_of_stream`: nothing was announced before.
   std::vector<RecordRange> begun_by(int64_t epoch, int64_t batch, bool first_of_stream) const;
 
  private:

@@ -39,7 +39,7 @@ struct MixGroup {
   int64_t first = 0, count = 0;
 };
 
-// What came of rows since it was last taken (OpenBatches::note, finish).
+// Results of rows since they were last taken (OpenBatches::note, finish).
 struct RowsReport {
   int settled = 0;  // rows that were written, dropped or failed
   int64_t warnings = 0;
@@ -50,7 +50,7 @@ struct RowsReport {
   double seconds = 0;
 };
 
-// What was read for a partner of a record (Note [Partner steps] in ops/op.h).
+// Bytes read for a partner of a record (Note [Partner steps] in ops/op.h).
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
@@ -86,7 +86,7 @@ struct InFlight {
   bool settled() const { return state == State::kSettled; }
 };
 
-// What is being done to a run's records, for a consumer that asks why no batch comes.
+// Current work on a run's records, for a consumer that asks why no batch comes.
 struct RunActivity {
   enum class Kind : uint8_t { kWaits, kReads, kMakes, kInPython };
   std::atomic<Kind> kind{Kind::kWaits};

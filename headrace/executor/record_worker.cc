@@ -45,7 +45,7 @@ void note_attempts(RowFailure& failure) {
                         std::to_string(kAttempts) + " substitutes were bad as well";
 }
 
-// Of images that come as tensors, and of what steps have made.
+// Size of images that come as tensors, and of values that steps have made.
 size_t copied_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
   for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
@@ -399,7 +399,7 @@ void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
   flight.state = State::kAtPython;
 }
 
-// Of consecutive rows, those that got here.
+// Writes consecutive rows, those that got this far.
 void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& renderer) const {
   std::vector<RowSource>& sources = run.sources;
   sources.clear();
@@ -439,8 +439,8 @@ void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& 
   }
 }
 
-// What is thrown, memory that the system refuses above all, is the fault of the records at hand,
-// not the end of the worker. REQUIRES: a catch block.
+// Exceptions, above all failed allocations, are failures of the current records, not
+// the end of the worker. REQUIRES: a catch block.
 void RecordWorker::fail_by_exception(RecordRun& run, std::span<InFlight> flights) const {
   for (InFlight& flight : flights) {
     if (flight.settled() || flight.bad()) continue;
@@ -494,7 +494,7 @@ void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
   run.report.failures.splice(run.report.failures.end(), flight.failure);
 }
 
-// What a record holds, as far as it is not small enough to be kept for the next one.
+// Frees a record's memory, unless it is small enough to be kept for the next one.
 void RecordWorker::give_back(InFlight& flight) const {
   flight.reserved.release();
   flight.requests.clear();

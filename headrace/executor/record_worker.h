@@ -44,7 +44,7 @@ struct RecordMeans {
   const std::atomic<bool>& stop;  // rows that have not begun need not begin
 };
 
-// Which records are too large: a part of the task's result, the same wherever rows are made.
+// Limits above which records are too large: part of the task's result, the same on any machine.
 struct RecordLimits {
   size_t record = SIZE_MAX;  // working memory
   size_t listed = SIZE_MAX;  // one image in a list

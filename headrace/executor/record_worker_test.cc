@@ -146,7 +146,7 @@ TEST(RecordWorkerTest, RunsOfAStreamGiveTheRowsThatAreMadeAlone) {
   }
 }
 
-// What is reported of a batch in which records are bad: by row, and what was done.
+// The report on a batch with bad records: by row, and what was done.
 std::map<int, std::string> reported(const RowsReport& report) {
   std::map<int, std::string> out;
   for (const RowFailure& failure : report.failures) {

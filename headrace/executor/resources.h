@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process may use: cores by affinity and cgroup, memory by cgroup and RAM, both shared
+// Resources of this process: cores by affinity and cgroup, memory by cgroup and RAM, shared
 // fairly between the ranks of this machine (LOCAL_WORLD_SIZE).
 #pragma once
 

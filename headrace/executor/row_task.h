@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides the bytes of every row. Each maker of rows, on any thread or machine, makes the
-// same ones from the same task.
+// Everything that determines the bytes of every row. Each maker of rows, on any thread or machine,
+// makes the same ones from the same task.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ struct RowsLent : RowsWanted {
   int64_t sequence = 0;  // of its first row in the stream
 };
 
-// What came of them beside their bytes. Rows are counted from the first that was wanted.
+// The results in addition to the rows' bytes. Rows are counted from the first one requested.
 struct RowsMade {
   RowFailures failures = {};
   std::vector<int> dropped = {};

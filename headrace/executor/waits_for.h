@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the consumer waits for, in words: the records that threads are at, the longest first.
+// Says in words what the consumer waits for: the records being worked on, the longest first.
 #pragma once
 
 #include <cstdint>

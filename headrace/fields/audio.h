@@ -12,7 +12,7 @@ namespace headrace {
 
 // (channels, frames).
 Shape shape_of(const Sound& sound);
-// Of an audio value in either form.
+// Number of frames of an audio value in either form.
 int64_t frames_of(const FieldValue& audio);
 int64_t channels_of(const FieldValue& audio);
 

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// What encoded images become; named as Pillow names its modes.
+// Modes to which encoded images are converted, by Pillow's names.
 enum class PictureMode : uint8_t {
   kRGB,
   kL,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One format of boxes as another, as torchvision v2's convert_bounding_box_format computes it, in
-// the dtype of the boxes: halves of integers are floored, except that a centre becomes corners by
+// the dtype of the boxes: halves of integers are floored, except that a center becomes corners by
 // way of floats, truncated.
 #pragma once
 
@@ -17,7 +17,7 @@ Number half_of(Number value) {
 }
 
 template <class Number>
-void corners_from_centre(Number* box) {
+void corners_from_center(Number* box) {
   using Real = RealOf<Number>;
   for (int i = 0; i < 2; ++i) {
     const Real extent = static_cast<Real>(box[i + 2]);
@@ -45,7 +45,7 @@ void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   if (from == BoxFormat::kXYWH) {
     for (int i = 0; i < 2; ++i) box[i + 2] = plus(box[i + 2], box[i]);
   }
-  if (from == BoxFormat::kCXCYWH) corners_from_centre(box);
+  if (from == BoxFormat::kCXCYWH) corners_from_center(box);
   if (to == BoxFormat::kXYXY) return;
   for (int i = 0; i < 2; ++i) {
     box[i + 2] = minus(box[i + 2], box[i]);

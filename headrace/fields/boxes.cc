@@ -130,7 +130,7 @@ class BoxMover {
     });
   }
 
-  // What is done to integers is done to floats, and cut off.
+  // Integers are changed as floats, then truncated.
   template <class Change>
   void each_as_corners(const Change& change) {
     size_t row = 0;

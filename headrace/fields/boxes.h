@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps do to boxes beside moving them.
+// Changes of boxes other than moves.
 #pragma once
 
 #include "headrace/fields/record.h"

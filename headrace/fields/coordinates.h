@@ -26,7 +26,7 @@ inline bool is_movable(DType dtype) {
          dtype == DType::kInt64;
 }
 
-// What scaling and clamping compute in.
+// The type in which scaling and clamping compute.
 template <class Number>
 using RealOf = std::conditional_t<std::is_same_v<Number, double>, double, float>;
 
@@ -76,7 +76,7 @@ Number scaled(Number value, float scale) {
   return number_from<Number>(static_cast<Real>(value) * static_cast<Real>(scale));
 }
 
-// What resizing multiplies by: torch takes the quotient in double, and keeps a float.
+// The factor of a resize: torch divides in double, and keeps a float.
 inline float scale_of(int to, int from) {
   return static_cast<float>(static_cast<double>(to) / static_cast<double>(from));
 }

@@ -17,8 +17,8 @@ namespace headrace {
 
 class File;  // storage/file.h
 
-// What a field means to the steps. One file of this folder a kind, whose KindRecord (kind.h) says
-// the rest. Packs store the numbers: a new kind takes the next one.
+// The kind of a field as steps see it. One file of this folder per kind, whose KindRecord (kind.h)
+// has the rest. Packs store the numbers: a new kind takes the next one.
 enum class FieldKind : uint8_t {
   kImage,
   kMask,
@@ -33,12 +33,12 @@ enum class FieldKind : uint8_t {
   kVideo,
 };
 
-// What the numbers of a box are; named as torchvision names them. Packs store the numbers.
+// What a box's numbers mean, by torchvision's names. Packs store the numbers.
 enum class BoxFormat : uint8_t {
   kUnsaid,  // nobody has said it: such boxes cannot follow a picture
   kXYXY,    // left, top, right, bottom, in pixels
   kXYWH,    // left, top, width, height, in pixels
-  kCXCYWH,  // centre, width, height, in pixels
+  kCXCYWH,  // center, width, height, in pixels
   // The same as shares of the picture's width and height, 0 to 1: how files and losses have them.
   // No step moves such boxes; ConvertBoundingBoxFormat leads to pixels and back.
   kXYXYNormalized,
@@ -46,7 +46,7 @@ enum class BoxFormat : uint8_t {
   kCXCYWHNormalized,
   // Turned boxes, in pixels and degrees against the clock.
   kXYWHR,     // the corner that is left and above where the angle is 0, width, height, angle
-  kCXCYWHR,   // centre, width, height, angle
+  kCXCYWHR,   // center, width, height, angle
   kXYXYXYXY,  // the corners, from that one with the clock
   kXYXYXYXYNormalized,
 };
@@ -60,9 +60,9 @@ int numbers_of(BoxFormat format);
 std::string_view name_of(BoxFormat format);             // "xyxy"; "" where unsaid
 BoxFormat box_format_from_name(std::string_view name);  // kUnsaid where there is no such
 
-// What steps that cut a picture do with boxes that lie over its edge, as torchvision names it. Of
-// boxes that are not rotated soft and hard are one; of those that are, soft is the smallest box of
-// that angle about what is left, and hard the largest one within.
+// How cropping steps treat boxes that extend over the image's edge, by torchvision's names. For
+// boxes that are not rotated, soft and hard are the same; for rotated ones, soft is the least box
+// of that angle around the visible part, and hard the largest one inside it.
 enum class Clamping : uint8_t { kNone, kSoft, kHard };
 std::string_view name_of(Clamping clamping);         // "soft"
 Clamping clamping_from_name(std::string_view name);  // REQUIRES: one of the three names
@@ -85,7 +85,7 @@ struct Field {
 
 using Schema = std::vector<Field>;
 
-// What is known of a field at one point of a pipeline. Pictures: shape is (C, H, W), -1 where open.
+// Static knowledge of a field at one point of a pipeline. Pictures: shape is (C, H, W), -1 if open.
 struct FieldState {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
@@ -94,11 +94,11 @@ struct FieldState {
   std::string left_open_by;  // who made the shape vary: the source, or an operator
   BoxFormat box_format = BoxFormat::kUnsaid;
   Clamping clamping = Clamping::kSoft;  // of boxes (SetClampingMode)
-  // Of boxes: whether a later step asks which share of each cuts have left.
+  // For boxes: whether a later step asks which fraction of each box crops have left.
   bool keeps_shares = false;
   uint8_t row_group = 0;  // as Field has it
   int sample_rate = 0;    // of audio, as Field has it; the plan's records all have it
-  // Of a clip's picture, or of one sound of several clips: its number, see Note [Clips are
+  // For a clip's picture, or one sound of several clips: its number, see Note [Clips are
   // pictures] in pipeline/plan_clips.cc. -1: it belongs to none.
   int clip_frame = -1;
 };
@@ -107,15 +107,15 @@ struct FieldState {
 std::string text_of(DType dtype, const Shape& shape);
 std::string text_of(const FieldState& state);
 
-// What a source delivers for one field of one record.
+// One field of one record, as a source delivers it.
 struct FieldData {
   std::span<const uint8_t>
       bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
   Shape shape;         // of a tensor that the schema leaves open; else empty
   int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
   RowIndexSlot row_index = {};  // of an encoded picture or video
-  // Of an encoded picture: the size that its annotations are of; 0 where they say none, or where
-  // nothing of the record lies on it.
+  // For an encoded picture: the size to which its annotations refer; 0 if they give none, or if
+  // no field of the record has its coordinates.
   int annotated_width = 0, annotated_height = 0;
   // In place of `bytes`, for who takes it (RecordData::by_range): the open file. shared: with what
   // the value becomes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a geometric operator decides, once for a record: a short sequence of moves, which every
+// The decision of a geometric operator, once per record: a short sequence of moves, which every
 // field that lies in the coordinates of the record's pictures follows in its own way (kind.h).
 //
 // The canvas is the size of these pictures at that moment.
@@ -65,7 +65,7 @@ class Geometry {
   size_t count_ = 0;
 };
 
-// What the canvas is after the move.
+// Size of the canvas after the move.
 Size canvas_after(const Geometry::Move& move, Size canvas);
 
 class Renderer;

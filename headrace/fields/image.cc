@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images: pictures of one to four channels whose values are colours.
+// Images: pictures of one to four channels whose values are colors.
 #include "headrace/base/registry.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"

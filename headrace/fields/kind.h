@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of field is, as data: one file of this folder a kind, which registers its KindRecord
+// A kind of field, as data: one file of this folder per kind, which registers its KindRecord
 // on its last line. boxes.cc is the one to copy.
 //
 // Any thread may call what a record points to; the values and the renderer are the caller's.
@@ -18,7 +18,7 @@ struct Beginning;   // begin.h
 struct FieldValue;  // record.h
 struct Following;   // geometry.h
 
-// What a value is while its record is in flight, and so how it comes into a slot: a picture is
+// The form of a value while its record is in flight, and so how it gets into a slot: a picture is
 // rendered there; numbers are copied, into a fixed place where all records have one shape, else as
 // an item of a list, from which a batch may make one tensor (Note [Ragged outputs] in
 // pipeline/plan_ragged.cc); a string is an item always.
@@ -31,10 +31,10 @@ struct KindRecord {
   ValueForm form = ValueForm::kNumbers;
   // Its values lie in the coordinates of the record's pictures: whoever moves these must move it.
   bool spatial = false;
-  // Of pictures: how encoded ones are decoded, and so how many channels they have.
+  // For pictures: how encoded ones are decoded, and so how many channels they have.
   ColorMode color = ColorMode::kRGB;
 
-  // What its encoded values are files of, by MediaRecord::name (media.h); empty: it has none.
+  // Media of its encoded values, by MediaRecord::name (media.h); empty: it has none.
   std::string_view media = {};
 
   // Makes the field one of this kind, when the user says that it is; false where its values cannot

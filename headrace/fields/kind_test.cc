@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind promises, for all that are registered; and what a field can be.
+// Promises of every registered kind; and the possible states of a field.
 #include "headrace/fields/kind.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(EveryKind, SaysHowAValueBeginsAndWhatCanBeIt) {
   }
 }
 
-// What lies nowhere cannot move, and what moves lies in the picture.
+// A value without coordinates cannot move, and one that moves has the picture's coordinates.
 TEST(EveryKind, FollowsPicturesOnlyWhereItLiesInThem) {
   for (const KindRecord* kind : all_kinds()) {
     EXPECT_TRUE(kind->spatial || !kind->follow) << kind->name;

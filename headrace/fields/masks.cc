@@ -2,10 +2,10 @@
 // Masks of instances: planes of (..., H, W) over the record's pictures, an instance each, or a map
 // such as depth. Any dtype: values are moved, never mixed.
 //
-// What is no warp takes each row from a row and each column from a column, so that a geometry comes
-// to two lists of numbers, found on one axis at a time and applied once. A warp takes each place
-// from a place of its own. What lies beyond is 0, whatever a warp's mask_fill is: that is a class
-// id, which instances and depths have none of.
+// Without a warp, each row comes from a row and each column from a column, so that a geometry comes
+// to two lists of numbers, found on one axis at a time and applied once. With a warp, each position
+// has its own source. Outside the value is 0, whatever a warp's mask_fill is: that is a class
+// id, which instances and depths do not have.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -290,9 +290,9 @@ std::string masks_want(const FieldState& field) {
   // Bytes may be a picture, or class ids, and nobody has said: a picture wants a filter.
   const size_t axes = field.shape.size();
   const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
-  const bool colours = channels == 3 || channels == 4;
-  if (field.dtype != DType::kUInt8 || (!colours && channels != 1)) return {};
-  return "with kinds={\"" + field.name + "\": " + (colours ? "\"image\"" : "\"mask\"") +
+  const bool colors = channels == 3 || channels == 4;
+  if (field.dtype != DType::kUInt8 || (!colors && channels != 1)) return {};
+  return "with kinds={\"" + field.name + "\": " + (colors ? "\"image\"" : "\"mask\"") +
          "} of the source, if it is one";
 }
 

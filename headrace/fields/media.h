@@ -32,13 +32,13 @@ struct MediaFormat {
 };
 
 struct MediaRecord {
-  // Of the kind of field, and of the field itself where a record has one such file: "image".
+  // Name of the kind of field, and of the field itself where a record has one such file: "image".
   std::string_view name;
   FieldKind kind;
   std::string_view noun;  // in messages: "image"; several have an s
   // A folder's records are those of its files that come first by this; so are lists sorted.
   int order;
-  // What files should become whose library is missing: "PNG or JPEG".
+  // The formats to convert to where the library of a file is missing: "PNG or JPEG".
   std::string_view without_library;
   // Suffixes, the surest first: of several files of one record it is the image, audio or video.
   std::vector<std::string_view> usual = {};
@@ -54,8 +54,8 @@ struct MediaRecord {
   bool (*begins)(std::span<const uint8_t> first_bytes);
   // An error where nothing can come out of the file, as far as its header tells.
   Result<void> (*check)(const ByteRanges& file, Renderer& renderer);
-  // What caches and packs keep of a file so that its tables need not be read again; empty where
-  // that is nothing. Null: its files have no such tables.
+  // Data that caches and packs keep of a file so that its tables need not be read again; may be
+  // empty. Null: its files have no such tables.
   Result<std::vector<uint8_t>> (*index)(const ByteRanges& file) = nullptr;
 };
 
@@ -64,12 +64,12 @@ inline constexpr size_t kMediaSignature = 64;
 
 // All, by their order.
 const std::vector<const MediaRecord*>& all_media();
-// What the kind's encoded values are files of; null where it has none.
+// The media of a kind's encoded values; null if it has none.
 const MediaRecord* media_of(FieldKind kind);
 const MediaRecord* media_named(std::string_view name);
-// What files of this name are, by the suffix, in upper or lower case: by order, and mostly one.
+// The media of files with this suffix, in upper or lower case: in order, and mostly one.
 std::span<const MediaRecord* const> media_by_suffix(std::string_view name);
-// What these first bytes begin; null where they are of no media.
+// The media of a file with these first bytes; null if unknown.
 const MediaRecord* media_that_begins(std::span<const uint8_t> first_bytes);
 // The suffix for a file of these bytes, ".jpg"; empty where no format reads them.
 std::string suffix_for(const MediaRecord& media, std::span<const uint8_t> first_bytes);

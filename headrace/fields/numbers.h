@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kinds share whose values are bytes: dense numbers of any dtype, or a string.
+// Shared by the kinds whose values are bytes: dense numbers of any dtype, or a string.
 #pragma once
 
 #include "headrace/fields/begin.h"

@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kColourMask{
+const ErrorCode kColorMask{
     "HR0121", ErrorKind::kData, "mask with several channels",
     "A mask is a single-channel image whose values are labels: grayscale or palette. This file "
     "has colors. Read it as an image field if the colors matter, or convert it once."};
@@ -191,7 +191,7 @@ bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
   return true;
 }
 
-// A shift is an edit of what is decoded. After colours or a pass it is a warp like others.
+// A shift is an edit of what is decoded. After colors or a pass it is a warp like others.
 bool left_as_shift(const Warp& warp, const Geometry& shift, Recipe& picture) {
   if (!picture.left_to_device()) return false;
   Recipe shifted = picture;
@@ -261,7 +261,7 @@ Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHe
   PictureForm form = picture_form(mode, kind);
   const bool is_mask = form.color == ColorMode::kStored;
   if (is_mask && channels_of(form.color, header) != 1) {
-    return Error{.code = &kColourMask,
+    return Error{.code = &kColorMask,
                  .what = "has " + std::to_string(header.channels) + " channels"};
   }
   if (mode != PictureMode::kStored) return form;
@@ -290,8 +290,8 @@ bool is_picture_dtype(DType dtype) {
 
 bool can_be_picture(DType dtype, const Shape& shape) {
   if (!is_picture_dtype(dtype) || shape.size() != 3) return false;
-  constexpr int64_t kColours = 4;
-  const bool channels_last = shape[0] > kColours && shape[2] >= 1 && shape[2] <= kColours;
+  constexpr int64_t kColors = 4;
+  const bool channels_last = shape[0] > kColors && shape[2] >= 1 && shape[2] <= kColors;
   return shape[0] >= 1 && shape[0] <= kMostChannels && !channels_last;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kinds whose values are pictures share: a value is a recipe.
+// Shared by the kinds whose values are pictures: a value is a recipe.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ bool take_picture(Field& field, FieldKind kind);
 // has not the channels of `state`.
 Result<void> begin_picture(const Beginning& from, FieldValue& value);
 
-// What an encoded picture is decoded to.
+// The form to which an encoded picture is decoded.
 struct PictureForm {
   ColorMode color = ColorMode::kRGB;
   DType sample = DType::kUInt8;
   int channels = 3;
 };
-// Of the kind's pictures in this mode, but kStored, in which each file has its own.
+// Form of the kind's pictures in this mode, except kStored, in which each file has its own.
 PictureForm picture_form(PictureMode mode, FieldKind kind);
-// Of the picture that has this header. HR0121 of a mask that is none; HR0135 where kStored has no
-// words for it.
+// Form of the picture with this header. HR0121 for an invalid mask; HR0135 if kStored has no
+// form for it.
 Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHeader& header);
 
 // Whether an array's values can be a picture: uint8, uint16, float32 or float16, of 1 to 16

@@ -30,7 +30,7 @@ struct Video {
 // tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
 struct FieldValue {
   FieldKind kind = FieldKind::kTensor;
-  // What `bytes` are, of numbers.
+  // Dtype of numbers in `bytes`.
   DType dtype = DType::kUInt8;
   BoxFormat box_format = BoxFormat::kUnsaid;
   Clamping clamping = Clamping::kSoft;  // of boxes
@@ -43,7 +43,7 @@ struct FieldValue {
   Sound sound;                     // kAudio, until somebody needs samples; then these are `bytes`
   int sample_rate = 0;             // kAudio
   Video video;                     // kVideo
-  // Of a clip's picture: what it shows. shared: with others that show the same frame.
+  // For a clip's picture: its frame. shared: with others that show the same frame.
   std::shared_ptr<const KeptFrame> frame;
   // shared: branches of a Fork may point to the same produced value.
   std::shared_ptr<const Buffer> owned;

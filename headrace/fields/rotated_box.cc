@@ -6,9 +6,9 @@
 namespace headrace {
 namespace {
 
-// Half of an extent along and across the box's angle, which leads from its corner to its centre.
+// Half of an extent along and across the box's angle, which leads from its corner to its center.
 template <class Real>
-std::array<Real, 2> to_centre(const Real* box) {
+std::array<Real, 2> to_center(const Real* box) {
   const Real w = std::abs(box[2] / Real{-2}), h = std::abs(box[3] / Real{-2});
   const auto [cos, sin] = turn_by(radians_of(box[4]));
   return {w * cos + h * sin, h * cos - w * sin};
@@ -58,13 +58,13 @@ void convert_rotated(const Real* from, BoxFormat format, Real* to, BoxFormat wan
     std::copy_n(from, 5, box);
   }
   if (format == BoxFormat::kCXCYWHR) {
-    const auto [x, y] = to_centre(box);
+    const auto [x, y] = to_center(box);
     box[0] -= x;
     box[1] -= y;
   }
   if (wanted == BoxFormat::kXYXYXYXY) return corners_from_xywhr(box, to);
   if (wanted == BoxFormat::kCXCYWHR) {
-    const auto [x, y] = to_centre(box);
+    const auto [x, y] = to_center(box);
     box[0] += x;
     box[1] += y;
   }

@@ -46,7 +46,7 @@ BoxCorners<Real> corners_of_rotated(const Real* box, BoxFormat format) {
 template <class Real>
 BoxCorners<Real> rectangle_of(const BoxCorners<Real>& parallelogram);
 
-// What is left of a box on the canvas. REQUIRES: not Clamping::kNone.
+// The part of a box on the canvas. REQUIRES: not Clamping::kNone.
 template <class Real>
 BoxCorners<Real> clamped_rotated(const BoxCorners<Real>& box, Size canvas, Clamping clamping);
 

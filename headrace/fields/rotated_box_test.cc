@@ -14,7 +14,7 @@ constexpr Size kCanvas{61, 84};
 using Box = BoxCorners<double>;
 
 // One inside, two over an edge each, and one beyond.
-const double kCentres[4][5] = {
+const double kCenters[4][5] = {
     {40, 30, 20, 10, 30}, {2, 3, 20, 10, -50}, {80, 60, 30, 8, 110}, {-30, -30, 10, 4, 20}};
 const Box kCorners[4] = {{28.839745962, 30.669872981, 46.160254038, 20.669872981, 51.160254038,
                           29.330127019, 33.839745962, 39.330127019},
@@ -42,15 +42,15 @@ void expect_near(const double* actual, const double* expected, int count) {
   for (int i = 0; i < count; ++i) EXPECT_NEAR(actual[i], expected[i], 1e-8) << i;
 }
 
-TEST(RotatedBox, HasCornersACornerOrACentre) {
+TEST(RotatedBox, HasCornersACornerOrACenter) {
   for (size_t i = 0; i < 4; ++i) {
-    expect_near(corners_of_rotated(kCentres[i], BoxFormat::kCXCYWHR).data(), kCorners[i].data(), 8);
+    expect_near(corners_of_rotated(kCenters[i], BoxFormat::kCXCYWHR).data(), kCorners[i].data(), 8);
     double box[5];
     convert_rotated(kCorners[i].data(), BoxFormat::kXYXYXYXY, box, BoxFormat::kXYWHR);
     expect_near(box, kCorners[i].data(), 2);
-    expect_near(box + 2, kCentres[i] + 2, 3);
+    expect_near(box + 2, kCenters[i] + 2, 3);
     convert_rotated(box, BoxFormat::kXYWHR, box, BoxFormat::kCXCYWHR);
-    expect_near(box, kCentres[i], 5);
+    expect_near(box, kCenters[i], 5);
   }
 }
 
@@ -69,7 +69,7 @@ TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
   expect_near(rectangle_of(high).data(), of_high.data(), 8);
 }
 
-// What is not a box goes through all of it: nothing is read beyond it, and no loop waits for it.
+// Invalid boxes go through all of it: nothing is read out of bounds, and every loop ends.
 TEST(RotatedBox, MayBeAnything) {
   using Limits = std::numeric_limits<float>;
   for (const float strange :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a picture's edge leaves of a rotated box, by torchvision's law: the box is cut at the left
-// edge, four times, the picture turned by a quarter each time. Sides stay on lines of their slopes,
-// y = a x + b, and what is moved is b.
+// Clips a rotated box at an image's edges, as torchvision does: the box is clipped at the left
+// edge, four times, the image rotated by a quarter each time. Sides keep their slopes,
+// y = a x + b, and only b changes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +32,7 @@ bool is_close(Real a, Real b) {
                     apart <= static_cast<Real>(1e-8) + std::abs(static_cast<Real>(1e-5) * b));
 }
 
-// Which corner is the first: the one furthest to the left, of two of these the upper one.
+// Index of the first corner: the leftmost, of two of these the upper one.
 template <class Real>
 size_t first_corner(const BoxCorners<Real>& box) {
   Real most_x = 0, most_y = 0;
@@ -59,7 +59,7 @@ BoxCorners<Real> beginning_at(const BoxCorners<Real>& box, size_t corner) {
   return out;
 }
 
-// Of each side, from its corner to the next.
+// Slope of each side, from its corner to the next.
 template <class Real>
 struct Lines {
   explicit Lines(const BoxCorners<Real>& box) {

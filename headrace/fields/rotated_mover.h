@@ -129,14 +129,14 @@ class RotatedMover {
     });
   }
 
-  // Where all is bent, centres move.
+  // Where all is bent, centers move.
   void bend(const PointMap<Real>& map, Size to) {
     each([&](Real* box) {
-      Real centre[5];
-      convert_rotated(box, format_, centre, BoxFormat::kCXCYWHR);
-      const auto moved = map(std::ceil(centre[0]), std::ceil(centre[1]));
-      std::ranges::copy(moved, centre);
-      convert_rotated(centre, BoxFormat::kCXCYWHR, box, format_);
+      Real center[5];
+      convert_rotated(box, format_, center, BoxFormat::kCXCYWHR);
+      const auto moved = map(std::ceil(center[0]), std::ceil(center[1]));
+      std::ranges::copy(moved, center);
+      convert_rotated(center, BoxFormat::kCXCYWHR, box, format_);
     });
     clamp(to);
   }

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Of the open file, or of the bytes, which stay the record's.
+// Ranges of the open file, or of the bytes, which stay the record's.
 inline ByteRanges stored_ranges(const FieldData& value) {
   return value.file && value.bytes.empty() ? ByteRanges(value.file) : ByteRanges(value.bytes);
 }

@@ -61,7 +61,7 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
   return bytes;
 }
 
-// Of host memory, for the draft and for what is put together from it.
+// Host memory for the draft and for the data that is assembled from it.
 size_t told_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
                const ResizeWindow& window, const std::vector<CodedStage>& stages) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;

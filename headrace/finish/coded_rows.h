@@ -35,7 +35,7 @@ class CodedRows {
   CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
             size_t coded = kUsualRow);
 
-  // Of the slot: room for coded bytes where pictures are small, too.
+  // Size of a row in the slot: room for coded bytes even where pictures are small.
   static size_t slot_row_bytes(const Shape& shape, size_t coded = kUsualRow);
   // Beside it, on the host: what the device is told of a row, on average at most.
   static size_t told_row_bytes(size_t coded);
@@ -101,7 +101,7 @@ class CodedRows {
     size_t at = 0, room = 0;             // of the slot; no room: it lies nowhere there
     std::shared_ptr<const Coded> coded;  // shared: by parts. Null: pixels
   };
-  // Those that are resized with one filter.
+  // Images that are resized with one filter.
   struct Resize {
     ResizePlan plan;
     size_t made = 0;  // where among the pixels that are made
@@ -115,7 +115,7 @@ class CodedRows {
   DeviceDecoding::Place write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                               uint8_t* slot);
   bool place(int64_t row, size_t bytes, size_t told);
-  // What the row has taken of its room; the rest is others' where it is the last row.
+  // Returns the part of its room that the row did not use, if it is the last row.
   void give_back(int64_t row, size_t bytes);
   Room room_for(const Coded& coded) const;
   void index();
@@ -128,8 +128,8 @@ class CodedRows {
   const std::shared_ptr<DeviceDecoding> log_;
   size_t capacity_, most_told_;
   std::vector<Row> rows_;
-  // Of the slot: what rows take that have a place, and the pixels of the others; and what the
-  // former take alone. What the device is told.
+  // Bytes of the slot taken by rows with a place, and the pixels of the others; by the former
+  // alone; and by the device's instructions.
   std::atomic<size_t> promised_, used_{0}, told_{0};
 
   // Once it is settled.

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Of the test's thread: while it counts down, and the one that gets to 0 is refused.
+// Counts down in the test's thread; the allocation that gets to 0 fails.
 thread_local int64_t refused_allocation = 0;
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(CodedRows, AreResizedAsTheCpuResizes) {
   EXPECT_EQ(made.rows, expected);
 }
 
-// Of a part that is spread over the slot: its own rows cross, and small ones in between.
+// If a part is spread over the slot, its own rows are copied, and small ones in between.
 TEST(CodedRows, OfAPartItsOwnBytesCross) {
   const File large(jpeg_test::FileSpec{
       .width = 700, .height = 640, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 98});
@@ -198,9 +198,9 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   expect(Place::kNoIndex, other.recipe(window));
   other.index = File(jpeg_test::FileSpec{.width = 200, .height = 300}).index;  // of another file
   expect(Place::kFormat, other.recipe(window));
-  Recipe grey = file.recipe(ColorMode::kGray);  // one channel, where three are delivered
-  EXPECT_TRUE(grey.crop(window));
-  expect(Place::kFormat, grey);
+  Recipe gray = file.recipe(ColorMode::kGray);  // one channel, where three are delivered
+  EXPECT_TRUE(gray.crop(window));
+  expect(Place::kFormat, gray);
   expect(Place::kFormat, file.recipe(ColorMode::kRGBA));
   expect(Place::kPixels, recipe_test::recipe_of(recipe_test::random_grid(3, kHeight, kWidth, 1)));
   const double black[] = {0, 0, 0};

@@ -9,8 +9,8 @@
 
 namespace headrace {
 
-// What the pictures of a few records take, those that the plan wants, and something to spare. Of a
-// source that is slow to ask, and of small pictures, CodedRows::kUsualRow.
+// Size of the images of a few records that the plan needs, and some reserve. For a source that is
+// slow to ask, and for small pictures, CodedRows::kUsualRow.
 size_t coded_share(const Source& source, const Plan& plan);
 
 }  // namespace headrace

@@ -8,8 +8,8 @@
 namespace headrace {
 namespace {
 
-// Of the pictures tried. A picture that is decoded on a GPU costs the CPU a sixth of one that is
-// not, at any number of threads (docs/guide/gpu.md), but takes time from the model: not for some.
+// Fraction of the pictures tried. Decoding one on a GPU costs the CPU a sixth of decoding it there,
+// at any number of threads (docs/guide/gpu.md), but takes time from the model: not for a few.
 constexpr double kEnough = 0.9;
 
 const ErrorCode kNothingToDecode{

@@ -14,7 +14,7 @@ namespace headrace {
 // kAuto: on a GPU, where it can decode nearly all pictures.
 enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 
-// What the choice depends on.
+// Input of the choice.
 struct DecodeQuestion {
   DecodeUse use = DecodeUse::kCpu;
   FinishUse finish = FinishUse::kHost;

@@ -80,7 +80,7 @@ TEST(DecodeChoice, WhereNothingStandsInTheWayOfTheCpu) {
   EXPECT_FALSE(choose_decode(asked).on_device);
 }
 
-// What prevents it is an error for "device" and a reason for "auto".
+// An obstacle is an error for "device" and a reason for "auto".
 TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
   const Gpu gpu;
   const auto expect = [&](auto&& change, const FinishChoice& finish, const std::string& why) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader knows of decoding on its device, over all its batches: how many pictures went
-// there, why others did not, and which records it is not to be tried with again.
+// Knowledge of a loader about decoding on its device, over all its batches: how many pictures went
+// there, why others did not, and which records must not be tried again.
 //
 // Where a picture is decoded never changes its pixels, so all of this may depend on chance.
 // Thread-safe.
@@ -58,14 +58,14 @@ class DeviceDecoding {
   std::unordered_set<int64_t> distrusted_ GUARDED_BY(mutex_);
 };
 
-// Of the pictures that a device might decode, how many it does; those of fields that are finished
-// on the host are not among them.
+// How many of the pictures that a device might decode it does decode; fields that are finished
+// on the host do not count.
 class DecodedShare {
  public:
   explicit DecodedShare(const DeviceDecoding::Counts& counts);
 
   int64_t pictures = 0, on_device = 0;
-  // Of the others: "3.4 % of 37,376 images have no row index (`headrace index train/` makes one),
+  // On the others: "3.4 % of 37,376 images have no row index (`headrace index train/` makes one),
   // 0.1 % are not baseline JPEGs"; empty where there are none. index: what makes one.
   std::string text(const std::string& index) const;
 

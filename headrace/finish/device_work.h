@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which outputs of a plan are left to the device that batches are copied to.
+// The outputs of a plan that are left to the device to which batches are copied.
 #pragma once
 
 #include <algorithm>

@@ -54,7 +54,7 @@ std::string step_on_floats(const Plan& plan, int field) {
   return {};
 }
 
-// What keeps a device from finishing it; empty where nothing does.
+// The reason why a device cannot finish it; empty if it can.
 std::string in_the_way(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";

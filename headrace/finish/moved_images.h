@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a stage that make other pixels of an image than its own: neighbours and warps. Each
+// The passes of a stage that make other pixels of an image than its own: neighbors and warps. Each
 // goes from one place among a batch's images to another; all passes of one kind are one launch.
 #pragma once
 
@@ -26,10 +26,10 @@ class MovedImages {
  public:
   // Whether kernels have the pass, for images of this size.
   static bool takes(const PendingPass& pass, Size size, int channels);
-  // What it takes of host memory at most.
+  // Upper bound of its host memory.
   static size_t told_bytes(const PendingPass& pass);
 
-  // What a stage has; REQUIRES: takes() each.
+  // Plans a stage; REQUIRES: takes() each.
   void plan(std::span<const MovedImage> images, Size size, int channels);
 
   size_t parameter_bytes() const { return parameters_end_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does to a batch's decoded and resized images before their end
-// (CodedProgram::stages), stage by stage: what is measured, then each pixel by itself, then passes
+// A device's work on a batch's decoded and resized images before their end
+// (CodedProgram::stages), stage by stage: measurements, then per-pixel work, then passes
 // that move pixels, each queued for all images together.
 #pragma once
 
@@ -26,10 +26,10 @@ class PixelStages {
 
   // Whether kernels have all of it.
   static bool takes(const std::vector<CodedStage>& stages, const Shape& shape);
-  // What it takes of host memory at most, for the batch's share of it.
+  // Upper bound of its host memory, for the batch's share.
   static size_t told_bytes(const std::vector<CodedStage>& stages);
 
-  // Of a batch: where an image lies among the images, and where it will lie after its stages. All
+  // Begins a batch: where an image is among the images, and where it will be after its stages. All
   // of this refers to one block of memory, of which the first `made` bytes are used already.
   void begin(size_t made);
   int64_t add(int64_t at, const std::vector<CodedStage>& stages);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole recipes through the kernels: colours, tones and passes over all pixels that are drawn, of
+// Whole recipes through the kernels: colors, tones and passes over all pixels that are drawn, of
 // JPEGs of any size, are what the renderer makes of them.
 #include "headrace/finish/pixel_stages.h"
 

@@ -45,12 +45,12 @@ class UnfinishedPictures final : public UnfinishedRows {
 
   // While the slot is filled, each row by one thread. Pictures have numbers: those of row r begin
   // with r * of_row.
-  // What is to be done to a picture, of which take_end() has left bytes. False where it is of
-  // another size or dtype than was promised.
+  // Sets the work on a picture, of which take_end() has left bytes. False if its size or dtype is
+  // not the promised one.
   bool set(int64_t picture, const RecipeEdit& edit);
-  // What is to be decoded for a row that was set: false where the CPU has to make its bytes.
+  // Takes the decoding of a row that was set: false if the CPU has to make its bytes.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
-  // Of one that was not set.
+  // Counts one that was not set.
   void count_cpu_decode() {
     if (coded_) coded_->count_cpu_decode();
   }
@@ -96,7 +96,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const override;
 
  private:
-  // What becomes of a picture.
+  // The end of a picture's pipeline.
   struct End {
     PictureEdit edit = {};
     const PixelMap* map = nullptr;  // null: finished

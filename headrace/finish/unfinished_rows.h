@@ -51,15 +51,15 @@ class UnfinishedRows {
   // REQUIRED by all that follows.
   virtual void put_together() = 0;
 
-  // Of the field's memory (BatchField::view.data), what crosses: ascending pieces, which lie one
-  // behind the other on the device.
+  // The part of the field's memory (BatchField::view.data) that is copied: ascending pieces, which
+  // are adjacent on the device.
   struct SlotPiece {
     size_t begin = 0, bytes = 0;
     size_t end() const { return begin + bytes; }
   };
   virtual std::vector<SlotPiece> slot_pieces() const = 0;
   virtual size_t slot_bytes() const = 0;  // of all pieces
-  // What crosses beside it: numbers that the work is told by.
+  // Data copied with it: parameters of the work.
   virtual std::span<const uint8_t> parameters() const = 0;
   // Device memory that the work needs beside these two while it runs.
   virtual size_t scratch_bytes() const = 0;
@@ -82,8 +82,8 @@ class UnfinishedRows {
   // the stream has got there, this object included.
   virtual void queue(Stream& stream, const DevicePointers& there, void* finished) const = 0;
 
-  // What the device says of its work: so many bytes, which queue() has copied to the host when the
-  // stream has got there. None where nothing of it can turn out to be wrong.
+  // Size of the device's report on its work, which queue() has copied to the host when the
+  // stream has got there. 0 if none of the work can fail.
   virtual size_t verdict_bytes() const { return 0; }
   // False where rows are not right. Whoever fills slots then knows of which records, and makes
   // these rows otherwise from now on: the batch is to be made again.

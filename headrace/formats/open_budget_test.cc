@@ -37,12 +37,12 @@ TEST(OpenBudget, IsInProportionToTheFilesAndNamesWhatTookTooMuch) {
 
 TEST(OpenBudget, CallsProgressWhichMayCancel) {
   int calls = 0;
-  struct Cancelled {};
+  struct Canceled {};
   const Progress progress = [&](int64_t, int64_t) {
-    if (++calls == 3) throw Cancelled();
+    if (++calls == 3) throw Canceled();
   };
   OpenBudget budget("a", 0, &progress);
-  EXPECT_THROW(for (int i = 0; i < 1 << 20; ++i) budget.step(1, "rows"), Cancelled);
+  EXPECT_THROW(for (int i = 0; i < 1 << 20; ++i) budget.step(1, "rows"), Canceled);
   EXPECT_EQ(calls, 3);
 }
 

@@ -193,7 +193,7 @@ Warp rotation_warp(double angle, bool grows, const std::optional<std::array<doub
   }
   put(lookup, warp.lookup);
   if (grows && center) {
-    // torchvision counts the rows as if all of the picture were shown, which about another centre
+    // torchvision counts the rows as if all of the picture were shown, which about another center
     // it is not. They stay where the pixels are.
     warp.grows = false;
     warp.points[2] += (warp.to.width - canvas.width) / 2.0;

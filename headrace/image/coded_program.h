@@ -12,11 +12,11 @@
 namespace headrace {
 
 struct CodedStage {
-  // What is measured of the image as the stage begins: a table is made of it, which is applied
+  // The measurement at the begin of the stage: a table is made of it, which is applied
   // first.
   std::optional<PendingPass> measured = {};
   PixelSteps steps = {};                  // each of them for a device
-  std::optional<PendingPass> moved = {};  // last: a pass over neighbours, or a warp
+  std::optional<PendingPass> moved = {};  // last: a pass over neighbors, or a warp
 };
 
 struct CodedProgram {

@@ -12,7 +12,7 @@ struct Inputs {
   int begin = 0, end = 0;
 };
 
-// What outputs [begin, end) of a resized axis look at.
+// The inputs of outputs [begin, end) of a resized axis.
 Inputs inputs_of(Filter filter, int input, int output, int begin, int end) {
   if (input == output) return {begin, end};
   if (is_nearest(filter)) {
@@ -92,7 +92,7 @@ std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_n
   const auto* picture = std::get_if<EncodedPicture>(&recipe.source_);
   std::optional<NotCoded> refusal = refusal_of(picture);
   const bool has_steps = !recipe.steps_.empty();
-  // A border that was added after the steps has their colours already.
+  // A border that was added after the steps has their colors already.
   const bool border_after = has_steps && recipe.padded_ && !recipe.first_fill_;
   if (!refusal && ((has_steps && !before_steps) || border_after || !recipe.map_->is_identity())) {
     refusal = NotCoded::kColors;

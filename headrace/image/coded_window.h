@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe over encoded bytes as a decoder, and one resize after it, come to the same: a window of
 // the stored picture, how it is turned, its size then, which part of that is shown, and where on a
-// border of one colour.
+// border of one color.
 #pragma once
 
 #include <array>
@@ -26,20 +26,20 @@ enum class NotCoded : uint8_t {
 struct CodedWindow {
   EncodedPicture picture;
   Window decoded;  // of the stored picture: what the outcome looks at
-  // What is resized, a window of the stored picture that holds `decoded`: its axes are swapped,
+  // The window that is resized, which contains `decoded`: its axes are swapped,
   // then it is mirrored.
   Window source;
   bool transpose = false, flip_x = false, flip_y = false;
   Filter filter = Filter::kBilinear;
   Size resized;  // to what; the turned window's size where it is not resized
   Window shown;  // of that; may be empty under a border
-  // As it is shown: mirrored, and where on a canvas of this colour, in the present picture.
+  // As it is shown: mirrored, and where on a canvas of this color, in the present picture.
   bool mirrored = false, upside_down = false;
   int at_top = 0, at_left = 0;
   std::array<uint8_t, 4> fill{};
 
   // The same for rows of `decoded` that lie as they are stored: `first` is the offset of the first
-  // sample, `row` and `channel` the distances of neighbours.
+  // sample, `row` and `channel` the distances of neighbors.
   ResizeWindow resize(int64_t first, int64_t row, int64_t channel) const;
 };
 

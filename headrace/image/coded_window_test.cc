@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recipe over encoded bytes comes to, as a device does it: the rows that it names, through
-// the kernels' functions on the CPU, are what the renderer makes of the recipe. And which recipes
-// come to more, and why.
+// Recipes over encoded bytes as a device executes them: the rows that they name, through
+// the kernels' functions on the CPU, equal what the renderer makes of the recipe. And which recipes
+// need more, and why.
 #include "headrace/image/coded_window.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ struct File {
   }
   static std::vector<uint8_t> made(int width, int height, bool gray) {
     jpeg_test::FileSpec spec{.width = width, .height = height};
-    if (gray) spec = jpeg_test::grey(width, height);
+    if (gray) spec = jpeg_test::gray(width, height);
     return jpeg_test::encode(spec);
   }
 };
@@ -175,7 +175,7 @@ TEST(CodedWindow, GrayPicturesAreOneChannelOrThree) {
       Recipe recipe = file.recipe;
       ASSERT_TRUE(recipe.resize({16, 12}, Filter::kLanczos));
       ASSERT_TRUE(recipe.pad(1, 2, 3, 0, kSand));
-      expect_as_rendered(recipe, gray ? "gray" : "colours");
+      expect_as_rendered(recipe, gray ? "gray" : "colors");
     }
   }
 }

@@ -28,14 +28,14 @@ struct Collage {
 // before it becomes a tile.
 bool can_be_tile(const Recipe& picture, const ChannelValues& fill);
 
-// Of all its pixels.
+// Size of all its pixels.
 size_t canvas_bytes(const Collage& collage);
 
 // The same as pixels, where all tiles have some; else nothing.
 std::optional<std::vector<WarpPatch>> patches_of(const Collage& collage);
 
-// What of the tile's picture shows in a part of the canvas, with the part's border around it;
-// nothing where none of it does.
+// The visible part of the tile's picture in a part of the canvas, with the part's border around it;
+// nothing if it is not visible.
 std::optional<Recipe> shown_in(const Collage& collage, const Collage::Tile& tile,
                                const Window& part);
 

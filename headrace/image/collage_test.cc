@@ -38,18 +38,18 @@ class Chance {
   std::mt19937 random_;
 };
 
-// Tiles about a centre, resized, cropped, mirrored or padded, each somewhere in its quarter.
+// Tiles about a center, resized, cropped, mirrored or padded, each somewhere in its quarter.
 std::shared_ptr<const Collage> random_collage(Chance& chance, int channels) {
   auto out = std::make_shared<Collage>();
   out->channels = channels;
   out->size = {2 + chance.below(90), 2 + chance.below(200)};
   for (double& fill : out->fill) fill = chance.below(256);
-  const Size centre{1 + chance.below(out->size.height - 1), 1 + chance.below(out->size.width - 1)};
+  const Size center{1 + chance.below(out->size.height - 1), 1 + chance.below(out->size.width - 1)};
   for (int quarter = 0; quarter < 4; ++quarter) {
     if (chance.below(5) == 0) continue;
     const bool right = quarter % 2, low = quarter / 2;
-    const Size room{low ? out->size.height - centre.height : centre.height,
-                    right ? out->size.width - centre.width : centre.width};
+    const Size room{low ? out->size.height - center.height : center.height,
+                    right ? out->size.width - center.width : center.width};
     Recipe picture(chance.noise(channels, {1 + chance.below(40), 1 + chance.below(40)}));
     if (chance.below(2))
       (void)picture.resize({1 + chance.below(60), 1 + chance.below(90)}, Filter::kBox);
@@ -61,8 +61,8 @@ std::shared_ptr<const Collage> random_collage(Chance& chance, int channels) {
                     std::min(picture.size().width, room.width)};
     EXPECT_TRUE(picture.crop({0, 0, size.width, size.height}));
     out->tiles.push_back({picture,
-                          (right ? centre.width : 0) + chance.below(room.width - size.width + 1),
-                          (low ? centre.height : 0) + chance.below(room.height - size.height + 1)});
+                          (right ? center.width : 0) + chance.below(room.width - size.width + 1),
+                          (low ? center.height : 0) + chance.below(room.height - size.height + 1)});
   }
   return out;
 }

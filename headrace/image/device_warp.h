@@ -16,7 +16,7 @@ namespace headrace {
 // not bicubic ones, nor Pillow's places beyond fixed point, which are sums of doubles.
 bool runs_on_device(const Warp& warp, bool is_mask, int channels);
 
-// Of an image, not a mask. REQUIRES: a fill of at most four values.
+// For an image, not a mask. REQUIRES: a fill of at most four values.
 PendingPass warp_pass(const Warp& warp);
 // The same warp, with a fill that is the pass's own memory.
 Warp warp_of(const PendingPass& pass);

@@ -12,7 +12,7 @@ namespace headrace {
 
 class FieldMemory {
  public:
-  // Of that size, and filled with anything. shared: with the pictures that it will bend.
+  // A field of that size, uninitialized. shared: with the pictures that it will bend.
   std::shared_ptr<WarpField> field_of(Size size) {
     const size_t count = size_t(size.height) * size_t(size.width) + kBeyond;
     for (const std::shared_ptr<WarpField>& field : fields_) {

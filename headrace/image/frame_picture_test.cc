@@ -186,7 +186,7 @@ TEST_P(AFrame, IsCroppedResizedAndTurnedAsItsPixelsAre) {
                    edited(Recipe(std::make_shared<const Picture>(pixels_of(test.frame))))));
 }
 
-TEST_P(AFrame, IsGreyAsItsColoursAre) {
+TEST_P(AFrame, IsGrayAsItsColorsAre) {
   const TestFrame test(GetParam(), 71, 35);
   const Picture whole = pixels_of(test.frame);
   EncodedPicture picture = picture_of(test.frame);
@@ -249,7 +249,7 @@ TEST(TheFrameCodec, IsFoundByNoBytes) {
   EXPECT_NE(codec_of(bytes_of(test.frame)), &frame_codec());
 }
 
-TEST(TheFrameCodec, MakesNoColoursByAnUnknownMatrix) {
+TEST(TheFrameCodec, MakesNoColorsByAnUnknownMatrix) {
   const TestFrame test({"Other", 3, 1, 1, 8, ColorMatrix::kOther}, 16, 16);
   Picture out(3, 16, 16, DType::kUInt8);
   const Recipe recipe(picture_of(test.frame));

@@ -24,7 +24,7 @@ namespace headrace {
 
 enum class MemoryFormat : uint8_t { kChannelsFirst, kChannelsLast };
 
-// What is done to a window of pixels, in this order; see Recipe. Sizes are those after a transpose.
+// Operations on a window of pixels, in this order; see Recipe. Sizes are those after a transpose.
 struct PassJob {
   int channels = 0;           // of the window
   int width = 0, height = 0;  // of the window, or of the frame around it
@@ -69,7 +69,7 @@ class FusedPass final : public RowSink {
 
   size_t held_bytes() const;
   void free();
-  // What begin() will allocate at most, for the memory budget.
+  // Upper bound of what begin() will allocate, for the memory budget.
   static size_t working_bytes(const PassJob& job);
 
  private:

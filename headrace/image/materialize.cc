@@ -37,7 +37,7 @@ Result<void> Renderer::check_growth(size_t before, size_t after) const {
                        std::to_string(after)};
 }
 
-// Of the pixels that a recipe begins with, decoded or to be.
+// Size of the pixels with which a recipe begins, decoded or to be decoded.
 size_t Renderer::source_bytes(const Recipe& recipe) {
   if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
     return size_t(encoded->header.height) * size_t(encoded->header.width) *

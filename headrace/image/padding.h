@@ -18,7 +18,7 @@ enum class Padding : uint8_t {
   kSymmetric,  // mirrored behind it: ba|abc|cb
 };
 
-// Which of `size` places stands at `at`, which may lie outside. REQUIRES: not kConstant, size > 0.
+// The index in `size` elements of `at`, which may be outside. REQUIRES: not kConstant, size > 0.
 int padded_place(Padding padding, int64_t at, int size);
 
 // A part of the padded picture: `window` counts from the picture's own corner.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of which a step needs all pixels at once (a mean, neighbours, a warp), and which a
+// An image of which a step needs all pixels at once (a mean, neighbors, a warp), and which a
 // device is to decode: the step is noted, and done by the device after decoding
 // (image/coded_program.h), or by the renderer where pixels are wanted on the CPU after all. The
 // result is the same.
@@ -21,7 +21,7 @@ struct PendingPass;
 
 // A constant in the file of its operator, as PixelFunction is.
 struct PassFunction {
-  // What becomes of the pixels. The recipe starts from them, or from others made of them.
+  // Applies the pass. The recipe starts from these pixels, or from others made of them.
   Recipe (*apply)(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels);
   PassCode code;
   // Whether an image that is mirrored first gives the mirrored outcome, bit for bit.

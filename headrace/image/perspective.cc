@@ -34,7 +34,7 @@ std::array<Exact, 9> lookup_of(const Points& at, Exact right, Exact bottom) {
           a * e - b * d};
 }
 
-// Of a straight line's three points no perspective makes corners.
+// No perspective maps three collinear points to corners.
 bool three_on_a_line(const Points& at) {
   for (size_t left_out = 0; left_out < 4; ++left_out) {
     const auto &a = at[(left_out + 1) % 4], &b = at[(left_out + 2) % 4],

@@ -92,7 +92,7 @@ float normalized(float x, DType dtype, const MapStep& step, int channel) {
   return rounded_to(rounded_to(x - mean, dtype) / std, dtype);
 }
 
-// What ((x * scale) - mean) / std would have to be; make_store_table() finds out whether it is.
+// The affine form that ((x * scale) - mean) / std should have; make_store_table() verifies it.
 Affine guess_of(const std::vector<MapStep>& steps, int channel) {
   Affine guess;
   for (const MapStep& step : steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to each sample by itself, by channel: conversions and normalization, in sequence.
+// Per-sample maps, by channel: conversions and normalization, in sequence.
 //
 // Maps are interned: a map is reached from identity() by a chain of steps, equal chains give the
 // same object, and it lives as long as the process. So a recipe holds one pointer, and the table of
@@ -67,7 +67,7 @@ class PixelMap {
   mutable std::atomic<const Child*> children_{nullptr};
 };
 
-// What is left of x in memory of this dtype, as torch does float arithmetic on any floating dtype:
+// x rounded to this dtype, as torch does float arithmetic on any floating dtype:
 // in float32, then rounded. Integers: x itself.
 float rounded_to(float x, DType dtype);
 // The bits of one value in memory: rounds to nearest even where the dtype is narrower.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed from a picture's pixels, each pixel from its own samples: colours and tables.
+// Computations on an image's pixels, each pixel from its own samples: colors and tables.
 //
 // A recipe holds a few such steps as data. Rendering runs them over rows while these are in the
 // first-level cache, between resampling and store, so they cost no pass over the picture of their
 // own. What a step does is a PixelFunction, a constant in the file of its operator; what it does to
-// this record are the numbers beside it. Whatever needs more than a pixel (a mean, neighbours) is
+// this record are the numbers beside it. Whatever needs more than a pixel (a mean, neighbors) is
 // measured on pixels that exist, and comes here as a number (ops/pixel_op.h).
 #pragma once
 
@@ -40,7 +40,7 @@ struct PixelFunction {
   PixelCode code = PixelCode::kNone;
 };
 
-// What becomes of each value of a channel; a picture of one channel has the first.
+// Maps each value of a channel; a picture of one channel has the first.
 struct ColorTable {
   std::array<std::array<uint8_t, 256>, 3> of{};
   std::array<TableGuess, 3> guess{};  // what each is, which may be wrong
@@ -85,7 +85,7 @@ class PixelSteps {
     return steps_.empty() ? nullptr : steps_.back().table;
   }
   void drop_last() { steps_.pop_back(); }
-  // What comes out where `in` channels come in.
+  // Number of output channels for `in` input channels.
   int channels(int in) const;
 
   // Runs all steps over a row; returns the planes that came out, which lie in `scratch` (or are

@@ -130,7 +130,7 @@ const PendingPicture* Recipe::pending_in_place() const {
   return whole ? &picture : nullptr;
 }
 
-// What is mirrored before the pass is the pass's outcome mirrored, where the function says so; then
+// Mirroring before the pass equals mirroring its result, if the function says so; then
 // decoding does it.
 bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
   const PendingPicture* const picture = pending_in_place();
@@ -296,7 +296,7 @@ bool Recipe::resize(Size to, Filter filter) {
 }
 
 // The border becomes the frame, and of the outcome what none of the picture's pixels reach becomes
-// border: Pillow's weights leave one colour as it is.
+// border: Pillow's weights leave one color as it is.
 void Recipe::frame_and_resize(Size to, Filter filter) {
   flip_x_before_ ^= flip_x_after_;
   flip_y_before_ ^= flip_y_after_;

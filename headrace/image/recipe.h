@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is still to be done to an image before its pixels exist.
+// The pending operations on an image before its pixels exist.
 //
 // A recipe is a normal form, and its fields stand in the order in which rendering applies them:
 //
 //   source (encoded, pixels, a collage, a warp, or a pass that is pending)
 //          -> window -> orientation (transpose, then flips)
-//          -> at most one resize, of the window or of a frame of one colour around it
+//          -> at most one resize, of the window or of a frame of one color around it
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
 //          -> pixel steps -> pixel map -> store -> rectangles erased
 //
@@ -80,7 +80,7 @@ class Recipe {
   explicit Recipe(EncodedPicture picture);
   // Shared: branches of a Fork start from the same pixels.
   explicit Recipe(std::shared_ptr<const Picture> picture);
-  // Of what comes out. shared: branches, until one of them is made.
+  // Starts with its result. shared: branches, until one of them is made.
   explicit Recipe(std::shared_ptr<const WarpedPicture> picture);
   explicit Recipe(std::shared_ptr<const Collage> collage);         // shared likewise
   explicit Recipe(std::shared_ptr<const PendingPicture> picture);  // shared likewise
@@ -159,7 +159,7 @@ class Recipe {
   };
   int source_channels() const;
   bool takes_as_it_is() const;  // the window's pixels
-  // Of a pending pass: that of which each pixel stays where it is; else null.
+  // The pending pass if each pixel stays at its position; else null.
   const PendingPicture* pending_in_place() const;
   bool mirror_pending(bool (Recipe::*flip)());
   bool start_from(const Recipe& source);
@@ -188,7 +188,7 @@ class Recipe {
   Size canvas_;                    // equal to the range's size where not padded
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
   ChannelValues fill_{};           // of the canvas, as the pixel steps leave it
-  // What the pixel steps have made that fill of, where they came after it; of bytes.
+  // The fill after the pixel steps that came after it; in bytes.
   std::optional<std::array<uint8_t, 4>> first_fill_;
   bool flip_x_after_ = false, flip_y_after_ = false;
   PixelSteps steps_;

@@ -41,7 +41,7 @@ void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
   }
 }
 
-// The colour of which the table makes this one, where there is such a colour.
+// The color of which the table makes this one, where there is such a color.
 std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& table,
                                           int channels) {
   for (size_t c = 0; c < size_t(channels); ++c) {

@@ -35,7 +35,7 @@ Window stored_part(const Window& window, const Window& needed, bool transpose) {
 // Passes that are fed side by side; more of them would not stay in the cache.
 constexpr size_t kMostPasses = 48;
 
-// What decoding a window costs, in pixels of which all is done: rows above it are walked too, where
+// Cost of decoding a window, in fully decoded pixels: rows above it are walked too, if
 // its codec cannot begin below them; the walk is half of the work.
 double cost_of(const EncodedPicture& source, const Window& window) {
   const bool enters = source.codec->enters_rows || !source.row_index.known.empty();
@@ -45,7 +45,7 @@ double cost_of(const EncodedPicture& source, const Window& window) {
 
 }  // namespace
 
-// What one picture to be made needs.
+// Working memory for one picture.
 struct Renderer::Lane {
   FusedPass pass;
   FramedRows frame;  // where the picture is resized with a border

@@ -65,7 +65,7 @@ struct PixelRequests {
   void clear() { *this = {}; }
 };
 
-// What is worth a word about pictures, although they were delivered; counters of one thread.
+// Warnings about pictures that were delivered all the same; counters of one thread.
 struct PictureRemarks {
   int64_t repaired = 0;      // damage that their decoder repaired
   int64_t exif_ignored = 0;  // an Exif orientation, by which nobody said whether to turn
@@ -80,7 +80,7 @@ struct PictureRemarks {
   }
 };
 
-// What one thread keeps between pictures: decoders, resample tables, row buffers. Not thread-safe.
+// Decoders, resample tables and row buffers, kept by a thread between pictures. Not thread-safe.
 class Renderer {
  public:
   Renderer();
@@ -103,8 +103,8 @@ class Renderer {
   void materialize(std::span<Recipe* const> recipes);
   // Renders what a border lies around, and leaves it to the new recipe; without one, all.
   Result<void> materialize_shown(Recipe& recipe);
-  // Of those that would be decoded, views of one picture; one that cannot be stays as it is, and
-  // whoever asks for it hears why. Where requests are collected they wait together.
+  // Makes views of one picture together; one that cannot be decoded stays as it is, and
+  // its next user gets the error. Where requests are collected they wait together.
   void materialize_views(std::vector<Recipe*> views);
   // Where requests for pictures that would be decoded go now; null: nowhere.
   PixelRequests* requests() { return requests_; }
@@ -115,11 +115,11 @@ class Renderer {
   void trim(size_t keep_bytes);
   size_t held_bytes() const;
 
-  // What a step may allocate for one value beside pictures; whoever lends it out says so.
+  // A step's limit for one value other than a picture; set by the lender of the memory.
   size_t largest_value() const { return largest_value_; }
   void allow_values(size_t bytes) { largest_value_ = bytes; }
-  // What a picture may take that steps have made far larger than it came: memory is lent out by
-  // what a record's header says, and by what is known of sizes before a record is read.
+  // The limit for a picture that steps have made far larger than it was: memory is lent by
+  // a record's header, and to what is known of sizes before a record is read.
   void allow_pictures(size_t bytes) { largest_picture_ = bytes; }
   // HR0127 where pixels of `after` bytes made of `before` are more than that.
   Result<void> check_growth(size_t before, size_t after) const;
@@ -135,7 +135,7 @@ class Renderer {
     return seconds_;
   }
   void count_ignored_orientation() { ++remarks_.exif_ignored; }
-  // Of pictures since the last call.
+  // Remarks since the last call.
   PictureRemarks take_remarks() { return std::exchange(remarks_, {}); }
 
  private:

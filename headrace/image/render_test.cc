@@ -238,7 +238,7 @@ TEST(Render, PicturesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
   renderer.render(tasks);
   EXPECT_EQ(decodes.calls, (std::vector<size_t>{3, 3, 1}));
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (i == 4) {  // the broken one leaves its neighbours alone
+    if (i == 4) {  // the broken one leaves its neighbors alone
       ASSERT_FALSE(tasks[i].result);
       EXPECT_EQ(tasks[i].result.error().code->id, "HR9901");
       continue;

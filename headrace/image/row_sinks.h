@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between a decoder's rows and a pass that wants them otherwise: each takes rows, and
+// Adapters between a decoder's rows and a pass that needs another form: each takes rows, and
 // hands them on. For one thread.
 #pragma once
 
@@ -37,7 +37,7 @@ class SharedRows final : public RowSink {
   std::vector<Part> parts_;
 };
 
-// Rows of three colours -> rows with an alpha channel of 255, for what decodes none.
+// Rows of three colors -> rows with an alpha channel of 255, for what decodes none.
 class OpaqueRows final : public RowSink {
  public:
   void begin(RowSink& to) { to_ = &to; }
@@ -51,7 +51,7 @@ class OpaqueRows final : public RowSink {
   Buffer opaque_;  // laid out as a block's channels are
 };
 
-// Rows of a picture as rows of a larger one, whose border has one colour: what a resize of a padded
+// Rows of a picture as rows of a larger one, whose border has one color: what a resize of a padded
 // picture reads. Neither is ever whole.
 class FramedRows final : public RowSink {
  public:

@@ -17,7 +17,7 @@ namespace headrace {
 
 class ValueMemory {
  public:
-  // Of that size, and filled with anything.
+  // A buffer of that size, uninitialized.
   std::shared_ptr<Buffer> of(size_t bytes) {
     if (bytes < kLeast) return std::make_shared<Buffer>(bytes);
     std::unique_ptr<Buffer> buffer = kept_->take(bytes);

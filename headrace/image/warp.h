@@ -28,7 +28,7 @@ namespace headrace {
 struct WarpStyle {
   Filter interpolation = Filter::kNearest;  // of images; masks always take the nearest pixel
   Arithmetic arithmetic = Arithmetic::kTorch;
-  // Of images, where nothing of the source is: one value, or one a channel. None: black, into which
+  // For images, outside of the source: one value, or one per channel. None: black, into which
   // torchvision's bilinear edges do not fade. The operator's memory.
   std::span<const double> fill = {};
   double mask_fill = 0;
@@ -45,7 +45,7 @@ struct WarpField {
   std::array<std::vector<double>, 2> lines = {};
 };
 
-// What torch's linspace((1 - n) / n, (n - 1) / n, n) has at i: counted from the nearer end.
+// Element i of torch's linspace((1 - n) / n, (n - 1) / n, n): counted from the nearer end.
 template <class Real>
 Real identity_at(int i, int n) {
   const auto first = static_cast<Real>((1.0 - n) / n), last = static_cast<Real>((n - 1.0) / n);
@@ -81,8 +81,8 @@ struct Warp {
 
 struct Collage;
 
-// What a warp will make of a picture, or of a collage, of which only the part that the warp reads
-// is made then. The style's fill has no value, one, or one a channel.
+// A warp of a picture, or of a collage, of which only the part that the warp reads
+// is made then. The style's fill has no value, one, or one per channel.
 struct WarpedPicture {
   std::shared_ptr<const Picture> from;  // shared: with whoever else begins there
   Warp warp;

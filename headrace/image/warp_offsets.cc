@@ -131,7 +131,7 @@ class FixedRows final : public NearestOffsets::Rows {
   FixedLookup at_;
 };
 
-// What is too far for fixed point: sums of doubles; and a perspective, which is computed anew.
+// For coordinates beyond fixed point: sums of doubles; and a perspective, computed per pixel.
 class DoubleRows final : public NearestOffsets::Rows {
  public:
   DoubleRows(const Warp& warp, Size from, const Window& part)

@@ -13,7 +13,7 @@ constexpr int kBandRows = 4 * kStripRows;
 constexpr size_t kBandBytes = size_t{512} << 10;  // of a source that needs no bands
 constexpr double kMostRepeated = 1.5;
 
-// Of a row in the strip, which may be written and read beyond its end.
+// Stride of a row in the strip, which may be written and read beyond its end.
 size_t strip_stride(int width) { return size_t(width) + 4 * kBeyondRow; }
 size_t places_stride(int width) { return size_t(width) + kPixelsBeyond; }
 
@@ -101,7 +101,7 @@ class WarpPass::Rows {
   }
 
  private:
-  // What stands beside the source's pixels, one on each side.
+  // The border pixels on each side of the source's.
   enum class Beside : uint8_t { kNothing, kBlack, kEdge };
 
   // Rows of the outcome are made in bands, so that only what a band reads is packed at a time, and
@@ -120,7 +120,7 @@ class WarpPass::Rows {
     return {part_.x, part_.y + top, part_.width, std::min(rows, part_.height - top)};
   }
 
-  // What a band reads; what the warp looks up there has the source's places.
+  // Packs the input of a band, so that the warp's lookups use the source's coordinates.
   void pack(const Window& window) {
     const int border = beside_ == Beside::kNothing ? 0 : 1;
     const int width = window.width, height = window.height, stride = width + 2 * border;

@@ -20,7 +20,7 @@ struct WarpPatch {
   int x = 0, y = 0;  // of the source, where the window lies
 };
 
-// What one channel has where nothing of the source is.
+// The value of one channel outside of the source.
 double fill_of(const Warp& warp, bool is_mask, size_t channel);
 // Whether its pixels are pixels of the source.
 bool takes_nearest(const Warp& warp, bool is_mask);
@@ -34,7 +34,7 @@ class WarpPass {
 
   size_t held_bytes() const { return words_.capacity() + strip_.capacity() + places_.capacity(); }
   void free();
-  // What it will hold at most for this one.
+  // Upper bound of its memory for this one.
   static size_t working_bytes(const WarpedPicture& picture);
 
  private:

@@ -18,7 +18,7 @@ class TorchPlaces {
  public:
   // REQUIRES: the warp outlives it.
   TorchPlaces(const Warp& warp, Size from, const Window& part);
-  // Of the part.
+  // Coordinates of a row of the part.
   void row(int y, float* x, float* y_of);
 
  private:
@@ -36,7 +36,7 @@ bool keeps_axes(const Warp& warp);
 std::vector<int32_t> source_columns(const Warp& warp, Size from, const Window& part);
 std::vector<int32_t> source_rows(const Warp& warp, Size from, const Window& part);
 bool fits_fixed(const Warp& warp);
-// Of the part's first row, and what each further one adds; it wraps around.
+// Of the part's first row, and the increment for each further one; it wraps around.
 struct FixedLookup {
   FixedRow row;
   uint32_t down_x, down_y;

@@ -170,7 +170,7 @@ TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
   EXPECT_EQ(recipe.pixels(), nullptr);
 }
 
-// What is read from a file or drawn may be anything; pixels are then black or the fill's.
+// Files and random draws may contain anything; pixels are then black or the fill's.
 TEST(Warped, ReadsNoPixelThatIsNotThere) {
   const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");

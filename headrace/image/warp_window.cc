@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of its source a warp reads: for affine maps what lies between the corners' places.
+// The part of its source that a warp reads: for affine maps, that between the corners' images.
 #include <algorithm>
 #include <cmath>
 

@@ -21,7 +21,7 @@ class WidePass {
 
   size_t held_bytes() const;
   void free();
-  // What it will hold at most for this one.
+  // Upper bound of its memory for this one.
   static size_t working_bytes(const PassJob& job);
 
  private:

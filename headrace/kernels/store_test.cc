@@ -196,7 +196,7 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
       continue;
     }
     ASSERT_EQ(x, static_cast<float>(half));
-    // The ties between neighbours, and what lies just beside them.
+    // The ties between neighbors, and what lies just beside them.
     for (int step : {-1, 0, 1}) {
       const uint32_t tie = std::bit_cast<uint32_t>(x) + 0x1000 + step;
       const float between = std::bit_cast<float>(tie);

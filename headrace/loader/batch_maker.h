@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a loader's batches: the engine, record by record (streaming_batches.h), or sets of
+// Makes a loader's batches: the engine, record by record (streaming_batches.h), or sets of
 // records that stay in memory, out of which batches are cut (resident_batches.h). The batches are
 // equal bit for bit; the loader knows no more than this.
 //

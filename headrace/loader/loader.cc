@@ -201,12 +201,12 @@ class Loader::Impl {
     finish_ = choose_finish(*plan_, options().finish, options().device->name());
     task.left = {finish_.places};
   }
-  // What makes a row index.
+  // The command that makes a row index.
   std::string index_hint() const {
     if (options().row_index == RowIndexUse::kOff) return "index=False leaves it out";
     return "`headrace index PATH` or hr.index(source) makes one";
   }
-  // Of the pictures so far that a device might have decoded; empty where it decoded all.
+  // Images so far that a device did not decode, and why; empty if it decoded all.
   std::string left_to_cpu() const {
     return decode_.on_device ? DecodedShare(decoding_->counts()).text(index_hint()) : std::string();
   }
@@ -335,7 +335,7 @@ class Loader::Impl {
     }
   }
 
-  // What is worth a word goes with the end of the epoch.
+  // Warnings are given at the end of the epoch.
   void end_epoch(const Interrupted& interrupted) {
     const Position::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {

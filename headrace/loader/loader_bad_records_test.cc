@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader does about bad records and outages: its policies, its budget, its quarantine.
+// A loader's treatment of bad records and outages: its policies, its budget, its quarantine.
 #include "headrace/loader/loader_test_numbers.h"
 
 namespace headrace {

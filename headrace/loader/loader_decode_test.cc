@@ -192,7 +192,7 @@ TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
   EXPECT_GE(lost, 30);
 }
 
-// What "auto" takes for a GPU.
+// A device that "auto" takes for a GPU.
 class Gpu final : public Device {
  public:
   std::string_view backend() const override { return "cuda"; }

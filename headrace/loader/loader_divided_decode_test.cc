@@ -118,7 +118,7 @@ TEST(LoaderDividedDecode, DevicesTogetherGiveTheBatchesOfTheHost) {
   }
 }
 
-// What crosses is the rows of each part, wherever they lie in the slot, not the slot to each
+// Only the rows of each part are copied, wherever they are in the slot, not the slot to each
 // device.
 TEST(LoaderDividedDecode, EachDeviceGetsTheBytesOfItsPartAlone) {
   const OnHost expected = on_host(train(true));
@@ -149,7 +149,7 @@ TEST(LoaderDividedDecode, DamageInAnyPartMeansWhatItMeansOnTheHost) {
       EXPECT_EQ(stats.batches, expected.stats.batches);
       EXPECT_EQ(stats.records, expected.stats.records);
       EXPECT_EQ(stats.remarks.repaired, expected.stats.remarks.repaired);
-      // That devices which are far apart hold many slots is worth a word, too.
+      // There is also a remark that devices far apart hold many slots.
       std::erase_if(run.said, [](const std::string& text) { return text.starts_with("all "); });
       EXPECT_EQ(run.said, expected.said);
     }

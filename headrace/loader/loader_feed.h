@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// What a delivered batch carries as DeviceBatch::rest. Its dense fields are the batch's tensors, in
+// The contents of DeviceBatch::rest. The batch's dense fields are its tensors, in
 // order; those that are lists stay on the host.
 struct FedBatch {
   Batch batch;

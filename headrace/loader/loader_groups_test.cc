@@ -18,7 +18,7 @@ constexpr int kSide = 4;
 std::mutex calls_mutex;
 std::vector<size_t> calls;  // pictures of each decode call
 
-// A grey value for the whole picture.
+// A gray value for the whole picture.
 class FlatDecoder final : public ImageDecoder {
  public:
   explicit FlatDecoder(int lanes) : lanes_(lanes) {}

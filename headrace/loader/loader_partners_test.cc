@@ -12,7 +12,7 @@
 namespace headrace::scopes_test {
 namespace {
 
-// Of Numbers: a row's own record by its label, and the sum of its partners.
+// Numbers: a row's own record by its label, and the sum of its partners.
 struct Sum {
   int64_t own, partners;
 };
@@ -182,7 +182,7 @@ TEST(Partners, PicturesAreDoneWithinTheMemoryLimit) {
   std::vector<Rows> expected;
   for (int threads : {1, 2, 5, 8}) {
     LoaderOptions given = options(16, threads);
-    // What eight threads and two batches take, and little more: records wait for each other.
+    // Room for eight threads and two batches, and little more: records wait for each other.
     given.memory_limit = size_t{112} << 20;
     Loader loader(std::make_shared<Walls>(96, ReadStyle::kFiles), pipeline, given);
     const std::vector<Rows> rows = epoch_rows(loader);

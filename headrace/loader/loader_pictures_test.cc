@@ -320,7 +320,7 @@ TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
   }
 }
 
-// What a source gives that is read from a file system which goes away.
+// A source on a file system that disappears.
 class Outage final : public Source {
  public:
   explicit Outage(SourcePtr source, int64_t bad) : source_(std::move(source)), bad_(bad) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a loader when the system refuses it something: memory at any one allocation, or a
+// A loader when the system refuses something: memory at any one allocation, or a
 // thread. Nothing ends the process and nothing waits for ever; there is an error or there is none,
 // and then the batches are the usual ones.
 //
@@ -132,7 +132,7 @@ TEST_P(Refusals, AnAllocationThatFailsCostsNoBatchAndNoProcess) {
   }
 }
 
-// What came of an epoch of which one allocation was refused, a call that failed being made again.
+// Result of an epoch in which one allocation failed and the failed call was repeated.
 struct Outcome {
   std::vector<int64_t> records;  // as they came, by their labels
   std::set<int64_t> reported;    // positions, which are the records: nothing is shuffled

@@ -92,7 +92,7 @@ std::vector<std::vector<Spec>> pipelines() {
                                                           {"b", {alone(kCrop), alone(kFlip)}}}}})}};
 }
 
-// What a device resizes, and the host leaves to the engine.
+// Steps that a device resizes, and the host leaves to the engine.
 std::vector<std::vector<Spec>> resized() {
   const Spec crop = spec("RandomResizedCrop", {{"size", Ints{6, 7}}});
   const Spec cubic = spec("RandomResizedCrop",
@@ -245,7 +245,7 @@ TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
   }
 }
 
-// What was given before was right, and nothing of it is left there.
+// Earlier batches are right, and nothing of this one is left on the device.
 TEST(ResidentOnADevice, ADeviceThatRefusesMemoryOrIsLostWhileItResizesEndsTheRun) {
   const Pictures data(9);
   const std::vector<Spec> steps = with_floats({resized()[0][0], kFlip});

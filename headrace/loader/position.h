@@ -15,7 +15,7 @@ namespace headrace {
 
 class Position {
  public:
-  // What comes next; of the epoch up to there, the bad records, and whether there was a good one.
+  // The next batch; the bad records of the epoch up to there, and whether there was a good one.
   struct Place {
     int64_t epoch = 0, batch = 0, bad_records = 0;
     bool received = false;
@@ -38,14 +38,14 @@ class Position {
   void fail(int64_t bad_records) EXCLUDES_LOCK(mutex_);
   void begin_epoch(int64_t epoch) EXCLUDES_LOCK(mutex_);
 
-  // Of all that the maker has made, what is not in vain.
+  // The part of the maker's work that was not discarded.
   DeliveredCounts delivered(const DeliveredCounts& made) const EXCLUDES_LOCK(mutex_);
   // An iteration begins, or the one that is under way is taken up again.
   void begin_iteration(const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
   // It has ended: the images that were repaired in it, once.
   int64_t take_repaired(const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
   LoaderMark mark(const DeliveredCounts& made) const EXCLUDES_LOCK(mutex_);
-  // What was delivered after the mark was in vain, and is made again, in the same iteration.
+  // Discards the batches after the mark, which are made again in the same iteration.
   // REQUIRES: its state is loaded.
   void go_back(const LoaderMark& mark, const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
 

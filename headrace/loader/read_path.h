@@ -18,7 +18,7 @@ class ReadPath {
   ReadPath(const SourcePtr& source, const std::vector<bool>& wanted, const LoaderOptions& options);
 
   const SourcePtr& source() const { return row_index_.source; }
-  // Of the loader's memory limit, for records as they are stored.
+  // The part of the loader's memory limit for records as they are stored.
   size_t cache_bytes() const { return cache_.cache ? cache_limit_ : 0; }
   RecordCache::Counts cache() const;
   BlockCache::Counts disk_cache() const;
@@ -38,7 +38,7 @@ class ReadPath {
   WithRecordCache cache_;
   WithRowIndex row_index_;
   mutable Mutex mutex_;
-  // Of the row index, when so much was learned.
+  // Entries of the row index, at the time when so many were learned.
   mutable int64_t entries_ GUARDED_BY(mutex_) = 0, counted_at_ GUARDED_BY(mutex_) = -1;
 };
 

@@ -184,7 +184,7 @@ TEST(EveryOperator, GivesWhatItsPlanSaysForOddSizesAndOnePixel) {
 }
 
 // Whatever it takes when it is planned it can do; ASan sees where it takes samples for bytes.
-TEST(EveryOperator, RefusesOrTakesOtherPicturesThanColoursOfBytes) {
+TEST(EveryOperator, RefusesOrTakesOtherPicturesThanColorsOfBytes) {
   constexpr int kHeight = 23, kWidth = 27;
   struct Form {
     DType dtype;

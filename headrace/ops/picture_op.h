@@ -17,7 +17,7 @@ namespace headrace {
 class PictureOp : public Op {
  public:
   bool takes(FieldKind kind) const override;
-  // What masks take part in is geometry; colours and dtypes are for images alone.
+  // What masks take part in is geometry; colors and dtypes are for images alone.
   bool moves() const final { return takes(FieldKind::kMask); }
   void plan(FieldState& field) const override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that compute an image's pixels and leave them where they are: colours,
+// What operators share that compute an image's pixels and leave them where they are: colors,
 // tables, levels. They act on images alone; masks hold labels. ops/color/grayscale.cc is the one to
 // copy.
 //

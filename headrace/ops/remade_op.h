@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators share that make a new picture of the pixels that there are: noise, and filters
-// that need neighbours. They are given 8 bits, or float32 where they say so, at their present size.
+// that need neighbors. They are given 8 bits, or float32 where they say so, at their present size.
 #pragma once
 
 #include "headrace/ops/pixel_op.h"

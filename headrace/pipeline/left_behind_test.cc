@@ -87,7 +87,7 @@ TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
       "fields=\"image\" of the transform moves it alone");
 }
 
-TEST(BoxesStayWhereTheyWere, WhenOnlyColoursChange) {
+TEST(BoxesStayWhereTheyWere, WhenOnlyColorsChange) {
   EXPECT_EQ(
       refusal(kDetection, {to_float(), normalize(), spec("RandomErasing", {{"p", 0.5}})}, lists()),
       "accepted");

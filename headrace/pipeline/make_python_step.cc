@@ -65,7 +65,7 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   }
 }
 
-// What the function declares: a known field in another form, or a new field.
+// The function's declared outputs: a known field in another form, or a new field.
 void add_python_outputs(PlanDraft& draft, Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};

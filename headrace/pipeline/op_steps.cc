@@ -32,8 +32,8 @@ const ErrorCode kPartnerStep{
     "read ahead for every record and cannot cross into Python separately, so it cannot be inside "
     "RandomApply or after a Python transform, and a pipeline can have only one."};
 
-// What the operator takes; where it moves pictures, what follows them too, unless a picture has
-// moved without it before: then nobody knows where it lies.
+// Whether the operator takes the field; if it moves pictures, also their dependent fields, unless a
+// picture has moved without the field before: then its coordinates are unknown.
 bool acts_on(const PlanDraft& draft, const Op& op, int field) {
   const FieldState& state = draft.states[field];
   if (is_picture(state.kind) || !op.moves()) return op.takes(state.kind);

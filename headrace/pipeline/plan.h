@@ -16,7 +16,7 @@
 
 namespace headrace {
 
-// What the user wrote: one list for the record, or one list a field (an unnamed field passes;
+// The user's pipeline: one list for the record, or one list per field (an unnamed field passes;
 // `dropped` fields are left out).
 struct Pipeline {
   std::vector<Spec> transforms;
@@ -24,7 +24,7 @@ struct Pipeline {
   std::vector<std::string> dropped;
 };
 
-// What a field becomes in a batch whose records differ in shape: one value a record, one tensor
+// The form of a field in a batch whose records differ in shape: one value per record, one tensor
 // with the longest record's extents, or the records' rows one after another. Note [Ragged outputs]
 // in plan_ragged.cc.
 enum class Ragged : uint8_t { kRefuse, kList, kPad, kPacked };
@@ -63,18 +63,18 @@ struct Output {
   // kPad, kPacked: the list becomes one tensor when the batch is full.
   Ragged ragged = Ragged::kList;
   std::vector<uint8_t> padding = {};  // kPad: one element
-  // Of a clip: the fields of its pictures, of which `field` is the first, and its form.
+  // For a clip: the fields of its pictures, of which `field` is the first, and its form.
   std::vector<int> pictures = {};
   ClipForm clip = {};
-  // Of the sounds of several clips, or what was made of them: their fields, one behind the other.
+  // For the sounds of several clips, or values made of them: their fields, in order.
   std::vector<int> sounds = {};
-  // Of a ragged tensor: the output with its records' extents (kPad) or their places (kPacked). Of
-  // these: the first output that they are about.
+  // For a ragged tensor: the output with its records' extents (kPad) or offsets (kPacked). For
+  // these: the first output to which they belong.
   int companion = -1;
 
   bool is_assembled() const { return as_list && ragged != Ragged::kList; }
   bool is_clip() const { return !pictures.empty(); }
-  // What each picture of a clip is; else what the output is.
+  // State of each picture of a clip; else of the output.
   FieldState picture() const;
 };
 
@@ -101,13 +101,13 @@ struct Step {
   std::vector<int> output_fields;
   std::vector<FieldState> before;  // kPython: what its inputs are when they cross
   std::vector<Field> taken;        // the same, as the function is told
-  // What the step makes of its fields; for kPython what each of output_names must come back as.
+  // States of its fields after the step; for kPython, the required results by output_names.
   std::vector<FieldState> after;
   std::vector<int> rows;           // of a row step: those of `fields` that lose rows together
   std::vector<int> looked_at;      // of `fields`: pictures whose size alone it wants to know
   std::vector<int> rows_left_out;  // of a row step: fields that would keep theirs
-  // What lies in the coordinates of pictures that the step moves, and stays; kPython: what would,
-  // where it comes not back and a picture does in another size.
+  // Fields in the coordinates of pictures that the step moves, which stay; kPython: which would,
+  // if they are not returned and a picture is, in another size.
   std::vector<int> left_behind;
   double probability = 1;  // kCoin: below it go on, else jump
   int jump = 0;            // kCoin, kSelect: step number
@@ -144,7 +144,7 @@ struct DevicePoint {
   bool has_work = false;    // one does after it
 };
 
-// What a plan is made of, and what make_plan() writes (plan_draft.h).
+// The parts of a plan, which make_plan() writes (plan_draft.h).
 struct PlanParts {
   Schema schema;
   PlanOptions options;
@@ -157,7 +157,7 @@ struct PlanParts {
   std::vector<Output> outputs;
   std::vector<bool> wanted;
   std::vector<bool> any_rate;  // by schema field: audio that a step brings to one rate
-  // Of a schema field's tensor; Beginning::kOpen where records differ.
+  // Size of a schema field's tensor; Beginning::kOpen if records differ.
   std::vector<size_t> input_bytes;
 
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
@@ -185,7 +185,7 @@ class Plan {
   // Op::near_partners() of that step, and the bytes that one of them takes at most.
   int64_t partners_within() const;
   size_t prepared_bytes() const;
-  // Of a field, by number; null where no ToDevice has said so.
+  // The device point of a field, by number; null without a ToDevice.
   const DevicePoint* device_point(int field) const {
     const auto found = parts_.device_points.find(field);
     return found == parts_.device_points.end() ? nullptr : &found->second;

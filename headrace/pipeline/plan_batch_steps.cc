@@ -111,7 +111,7 @@ void prepare_batch_steps(PlanDraft& draft) {
   }
 }
 
-// What is delivered of their fields, which must lie in the slot.
+// Marks the delivered outputs of their fields, which must be in the slot.
 void finish_batch_steps(PlanDraft& draft) {
   std::vector<BatchStep>& steps = draft.batch_steps;
   for (BatchStep& step : steps) {

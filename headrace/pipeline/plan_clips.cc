@@ -4,7 +4,7 @@
 // Note [Clips are pictures]
 // A step that takes frames of a video replaces it by pictures, a field each, all of the video's
 // name. Whatever acts on pictures acts on these: as on all pictures of a record it decides once for
-// all of them, so a clip is cropped, turned and coloured as a whole, and a frame is a recipe that
+// all of them, so a clip is cropped, turned and colored as a whole, and a frame is a recipe that
 // is rendered in one pass like any other. Nothing else has to know of clips: names mean all of the
 // pictures, and at the end they are one output, whose row holds one frame behind the other.
 //
@@ -188,7 +188,7 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
   }
 }
 
-// What the pictures are as one.
+// The state of the pictures as one clip.
 void add_clip_output(const PlanDraft& draft, Output& output) {
   FieldState& state = output.state;
   if (state.kind == FieldKind::kVideo && draft.options.for_inspection) {  // its file

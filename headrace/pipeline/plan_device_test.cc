@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may stand behind ToDevice, and what is said of everything else.
+// Transforms allowed after ToDevice, and the errors for all others.
 #include <gtest/gtest.h>
 
 #include "headrace/pipeline/plan_test_records.h"

@@ -97,8 +97,8 @@ int PlanDraft::add_field(FieldState state) {
   return static_cast<int>(states.size()) - 1;
 }
 
-// Of the branch, the operator and its ordinal among equal ones there: so a deterministic operator
-// more or less changes no draw, and two branches draw apart.
+// Key of the branch, operator and its ordinal among equal ones: so a deterministic operator
+// more or less changes no draw, and two branches draw independently.
 uint64_t PlanDraft::next_key(const std::string& name, int* ordinal) {
   const int number = scope().ordinals[name]++;
   if (ordinal) *ordinal = number;

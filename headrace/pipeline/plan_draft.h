@@ -56,7 +56,7 @@ struct PlanDraft : PlanParts {
   std::string names_of(const std::vector<int>& fields) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
-  // Of a clip the first of its pictures, which stands for it.
+  // For a clip, the first of its pictures, which represents it.
   std::vector<int> values_in_sight() const;
   // A field at this point, as a function is told what it is given.
   Field as_field(int field) const;

@@ -21,7 +21,7 @@ const ErrorCode kRagged{
     "returns; ragged=\"list\" delivers one tensor per record, \"pad\" one tensor padded to the "
     "longest record, \"packed\" all rows concatenated."};
 
-// What every source has beside its fields.
+// Outputs that every source has in addition to its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
     {"id", OutputOrigin::kId}, {"key", OutputOrigin::kKey}, {"valid", OutputOrigin::kValid}};
 
@@ -128,7 +128,7 @@ void refuse_ragged(const PlanDraft& draft) {
   }
 }
 
-// What follows a picture needs one to follow: where none is wanted, the step's first one is.
+// A field that follows a picture needs one: if no picture is live, the step's first one is kept.
 void keep_canvas(const PlanDraft& draft, const Step& step, std::vector<bool>& live) {
   const auto is_wanted = [&](int field) { return static_cast<bool>(live[field]); };
   const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };

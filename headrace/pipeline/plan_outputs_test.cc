@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan delivers, and that nothing is done for what it does not.
+// The outputs of a plan, and that no work is done for anything else.
 #include <gtest/gtest.h>
 
 #include "headrace/pipeline/plan_test_records.h"

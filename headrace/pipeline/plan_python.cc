@@ -90,7 +90,7 @@ PythonValue value_of(const FieldValue& field, const FieldState& state) {
   return value;
 }
 
-// What came, as messages show it.
+// The received value, as messages show it.
 std::string text_of_value(const PythonValue& value) {
   if (value.is_text) return "text";
   if (value.is_bytes) return "bytes";
@@ -115,7 +115,7 @@ bool keeps(const FieldState& promise, const PythonValue& value) {
          shape[2] >= 1 && shape[2] <= 1 << 20;
 }
 
-// What has to come back of a value; of a clip all of its pictures.
+// The required result for a value; for a clip, of all its pictures.
 FieldState promise_of(const Step& step, const CrossingValue& value) {
   FieldState promise = step.after[value.first];
   if (!value.is_clip()) return promise;

@@ -104,8 +104,8 @@ std::vector<uint8_t> element_of(DType dtype, double value) {
   return {};
 }
 
-// What is not a class, no index and no count: -1 of integers that have it, all bits set in a mask's
-// class ids, which is the 255 that losses are told to ignore. Coordinates and pixels get 0.
+// A value that is neither a class, an index nor a count: -1 for signed integers, all bits set in a
+// mask's class ids, which is the 255 that losses are told to ignore. Coordinates and pixels get 0.
 std::vector<uint8_t> usual_padding(const FieldState& state) {
   constexpr std::array kSigned = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};
   const bool ids = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;

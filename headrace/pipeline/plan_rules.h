@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kind of step asks of a plan that is being written, and leaves in it; a file each. What
-// cannot be is an Exception with the error that the file has for it.
+// The requirements and effects of each kind of step on a plan that is being written; a file each.
+// Invalid plans are Exceptions with the error that the file has for it.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,9 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields, const 
 void add_clip_output(const PlanDraft& draft, Output& output);
 
 // Row steps, and pictures that are only looked at (row_steps.cc). See Note [Row steps].
-// Of a row step: its row group joins its fields. HR0185 where what it decides by is not one field.
+// For a row step: its row group joins its fields. HR0185 unless it decides by exactly one field.
 void add_row_group(PlanDraft& draft, Step& step, const std::vector<int>& named);
-// Of a step that wants one: the pictures that its fields lie on join them, to be looked at.
+// For a step that needs a canvas: the pictures of its fields join them, to be read.
 void add_canvas(PlanDraft& draft, Step& step);
 // Whether somebody wants what the step does.
 bool is_wanted(const Step& step, const std::vector<bool>& live);
@@ -62,9 +62,9 @@ void check_not_batched(const PlanDraft& draft, const std::vector<int>& fields,
 // HR0130 where a list has steps of records and batch steps.
 void refuse_mixture(const PlanDraft& draft, const PlanDraft::Written& before,
                     const std::string& label);
-// What batch steps want of their fields beforehand.
+// Requirements of batch steps on their fields beforehand.
 void prepare_batch_steps(PlanDraft& draft);
-// What is delivered of their fields, which must lie in the slot; HR0133 where a field is delivered
+// The delivered outputs of their fields, which must be in the slot; HR0133 if a field is delivered
 // that the step should have had.
 void finish_batch_steps(PlanDraft& draft);
 

@@ -6,7 +6,7 @@
 // RandomOrder, SomeOf) a kSelect draws which a record takes and in which order, and goes to the
 // first; each list ends at a kNext, which makes the same draw again and goes to the list after its
 // own, or behind them all: so a record that comes back from Python knows its way without a memory.
-// What stands in a list draws with a key that is made of the list's number, so that a list that is
+// Steps in a list draw with a key that is made of the list's number, so that a list that is
 // added at the end changes no other's draws.
 //
 // A field is after them what it is by every way: where ways differ in an axis it is open, where
@@ -151,7 +151,7 @@ std::vector<States> PlanMaker::append_lists(const PlanScope& scope, const Step& 
   return after;
 }
 
-// What a list does to a size shows only where the size is known: behind the list that fixes it.
+// A list's effect on a size shows only if the size is known: after the list that fixes it.
 void PlanMaker::find_changes_of_known_sizes(const PlanScope& scope, const Step& select,
                                             const std::vector<Branch>& lists,
                                             const std::vector<States>& after,

@@ -143,7 +143,7 @@ TEST(Choices, WhatWouldDifferInDtypeIsRefused) {
             "HR0116 [Fork]");
 }
 
-// Each list must do with what another has left: a step for three channels after one for grey.
+// Each list must do with what another has left: a step for three channels after one for gray.
 TEST(RandomOrder, EachListIsPlannedForWhatTheOthersLeave) {
   const Spec gray = spec("Grayscale");
   const Spec three = spec("Pad", {{"padding", int64_t{1}}, {"fill", Floats{1, 2, 3}}});

@@ -85,7 +85,7 @@ TEST(Begin, BytesThatAreNoPictureAreARecordsError) {
   EXPECT_EQ(run.result().error().code->kind, ErrorKind::kData);
 }
 
-TEST(Begin, ColourMasksAreARecordsError) {
+TEST(Begin, ColorMasksAreARecordsError) {
   const PlanPtr plan = plan_of({files("mask", FieldKind::kMask)}, {crop(8)});
   Processed run(plan, Read().file(recipe_test::jpeg_bytes(16, 16)));
   ASSERT_FALSE(run.result());

@@ -102,7 +102,7 @@ std::vector<int> PlanParts::passes() const {
       }
       continue;
     }
-    // What follows a picture has no value here.
+    // Fields that follow a picture have no value here.
     std::vector<int> pictures;
     std::ranges::copy_if(step.fields, std::back_inserter(pictures), [&](int field) {
       return is_picture(record.fields[field].kind) &&

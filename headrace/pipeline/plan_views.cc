@@ -25,7 +25,7 @@ struct Fronts {
 
   explicit Fronts(size_t fields) : views(fields), is_view(fields), open(fields) {}
 
-  // What becomes something else than bytes is larger, and no device could finish it.
+  // A value that becomes something other than bytes is larger, and no device could finish it.
   bool maps_bytes(const Step& step) const {
     for (size_t f = 0; f < step.fields.size(); ++f) {
       const bool was_byte = views[size_t(step.fields[f])].dtype == DType::kUInt8;
@@ -77,7 +77,7 @@ Fronts fronts_of(const std::vector<Step>& steps, size_t first, size_t end, size_
   return out;
 }
 
-// Of the views that the steps [first, end) begin.
+// Shares the decoding of the views that the steps [first, end) begin.
 void share_decode(PlanDraft& draft, size_t first, size_t end) {
   std::vector<Step>& steps = draft.steps;
   const auto from = size_t(steps[first].fields[0]);

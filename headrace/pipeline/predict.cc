@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fields will be at the end of a plan, as far as it is known before a record is read: a walk
+// The fields at the end of a plan, as far as they are known before a record is read: a walk
 // over the steps that advance() takes, with shapes for values.
 #include "headrace/pipeline/plan.h"
 

@@ -11,7 +11,7 @@
 namespace headrace {
 
 // For each row the record that comes there, of `rows` that are sorted by cost. Bits are reversed,
-// as in van der Corput's sequence: neighbouring rows are far apart in cost, and so are the slices
+// as in van der Corput's sequence: neighboring rows are far apart in cost, and so are the slices
 // of any division alike. `turn`, which is drawn, decides which is first. REQUIRES: 0 <= turn <
 // rows.
 inline std::vector<int64_t> balanced_rows(int64_t rows, int64_t turn) {

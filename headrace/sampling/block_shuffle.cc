@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffling for disks and networks on which a random read costs a page: blocks of neighbouring
+// Shuffling for disks and networks on which a random read costs a page: blocks of neighboring
 // records are permuted, and records are permuted inside a window of some blocks. At any time only
 // the window's blocks are read from.
 #include <algorithm>

@@ -214,7 +214,7 @@ class WithinBudgets final : public Sampler {
   int64_t largest_ = 0;
   uint64_t fingerprint_ = 0;
   std::string description_;
-  mutable Recent<Key, Rows> recent_{8};  // threads are at rows of some neighbouring batches
+  mutable Recent<Key, Rows> recent_{8};  // threads are at rows of some neighboring batches
 };
 
 }  // namespace

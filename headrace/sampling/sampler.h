@@ -60,7 +60,7 @@ using SamplerPtr = std::shared_ptr<const Sampler>;
 SamplerPtr sequential(int64_t records);
 // Each record once, by a keyed permutation that needs no table.
 SamplerPtr shuffled(int64_t records);
-// Each record once: blocks of neighbours in a permuted order, and in every `window` blocks of it
+// Each record once: blocks of neighbors in a permuted order, and in every `window` blocks of it
 // the records permuted. block_ends: the number of the record after each block's last. REQUIRES:
 // window >= 1.
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);

@@ -41,7 +41,7 @@ TEST(Permutation, IsUniformOverKeys) {
   }
 }
 
-// Neighbours in the order should not be neighbours in the source.
+// Neighbors in the order should not be neighbors in the source.
 TEST(Permutation, HasNoSerialCorrelation) {
   const int64_t size = 100'000;
   Permutation order(size, 42);

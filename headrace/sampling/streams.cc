@@ -62,7 +62,7 @@ class Streams final : public Sampler {
     return out;
   }
 
-  // Neighbouring rows are of one stream.
+  // Neighboring rows are of one stream.
   void indices(uint64_t seed, uint64_t epoch, int64_t begin,
                std::span<int64_t> out) const override {
     int64_t stream = -1;

@@ -10,7 +10,7 @@
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //
 // So all streams end with the epoch's last batch, whatever the sizes of blocks are; at most C - 1
-// blocks are cut, each of which two or more neighbouring streams share. In every epoch each stream
+// blocks are cut, each of which two or more neighboring streams share. In every epoch each stream
 // permutes its blocks, and the records in every window of some of them. Ranks take equal slices of
 // a batch (batch_layout.h): where their number divides C, whole streams.
 //

@@ -88,7 +88,7 @@ class Source : public ParamObject {
     (void)field;
     return nullptr;
   }
-  // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
+  // Blocks of neighboring records that are cheap to read together, a few MiB each: the number of
   // the record after each one's last. Part of the order of shuffle="blocks".
   virtual std::vector<int64_t> block_ends() const;
   // Whether its records are not all alike to a shuffle: in a mix every stretch has its proportions,

@@ -18,7 +18,7 @@ namespace headrace {
 struct StagedPiece {
   FilePiece piece;
   std::span<const uint8_t> bytes;
-  std::shared_ptr<const Buffer> memory;  // shared: neighbours arrive in one read
+  std::shared_ptr<const Buffer> memory;  // shared: neighbors arrive in one read
 };
 
 // Stages pieces for the calling thread, for as long as it lives. May be nested; the inner one

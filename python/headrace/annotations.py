@@ -88,7 +88,7 @@ def coco_from_voc(
         out: the JSON file.
         ids: names of images without suffix, or the file of ``ImageSets/Main`` that lists them
             (of its columns the first counts). Default: all annotations.
-        first_pixel: the number of an image's first pixel: 1 in VOC's own files; tools of labelling
+        first_pixel: the number of an image's first pixel: 1 in VOC's own files; tools of labeling
             write 0. Boxes hold their last pixel, as VOC's do, where it is 1.
 
     Classes are in the order of their names. Objects that VOC calls difficult are ``crowd``, so that

@@ -28,7 +28,7 @@ _CORNERS: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
 _TURNED: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
     "xyxyxyxy": lambda b: list(b.T),
     "xywhr": lambda b: _from_corner(*b.T),
-    "cxcywhr": lambda b: _from_centre(*b.T),
+    "cxcywhr": lambda b: _from_center(*b.T),
 }
 _SHARES = "_normalized"  # of formats whose numbers are shares of the picture's sides
 _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes")
@@ -92,7 +92,7 @@ def _from_corner(
     return [start + by for step in steps for start, by in zip((x, y), step, strict=True)]
 
 
-def _from_centre(
+def _from_center(
     x: Numbers, y: Numbers, width: Numbers, height: Numbers, degrees: Numbers
 ) -> list[Numbers]:
     *_, to_x, to_y = _from_corner(0 * x, 0 * y, width / 2, height / 2, degrees)[:6]

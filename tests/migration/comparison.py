@@ -71,7 +71,7 @@ def assert_equal(ours: Any, theirs: Any, left_out: tuple[str, ...] = ()) -> None
             assert_equal(one, other, left_out)
     elif isinstance(theirs, torch.Tensor):
         assert ours.shape == theirs.shape
-        if not theirs.numel():  # torch.tensor([]) is float32, whatever its neighbours are
+        if not theirs.numel():  # torch.tensor([]) is float32, whatever its neighbors are
             return
         assert ours.dtype == theirs.dtype
         exact = 0 if not theirs.is_floating_point() else FLOATS

@@ -106,9 +106,9 @@ def mkv_track() -> Iterator[bytes]:
         (b"V_MPEGH/ISO/HEVC", HVCC, HEVC),
         (b"V_VP8", b"", [b"\x10", b"\0"]),
     ):
-        colour = element(0x55B0, element(0x55B1, 1), element(0x55B9, 2))
+        color = element(0x55B0, element(0x55B1, 1), element(0x55B9, 2))
         pose = element(0x7670, element(0x7675, struct.pack(">d", -90)))
-        video = element(0xE0, element(0xB0, 64), element(0xBA, 48), colour, pose)
+        video = element(0xE0, element(0xB0, 64), element(0xBA, 48), color, pose)
         coded = element(0x86, codec) + element(0x63A2, private) + element(0x23E383, 40000000)
         track = element(0xAE, element(0xD7, 1), element(0x83, 1), coded, video)
         front = element(0x1549A966, element(0x2AD7B1, 1000000)) + element(0x1654AE6B, track)

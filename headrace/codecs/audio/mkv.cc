@@ -208,7 +208,7 @@ Result<void> check_gaps(const MkvSound& sound, const ByteRanges& file, int64_t f
     return gaps("packets of " + std::to_string(lasts) + " s lie over " +
                 std::to_string(sound.last - sound.start) + " s");
   }
-  // A packet or two hide in the slack, but not between their neighbours.
+  // A packet or two hide in the slack, but not between their neighbors.
   const Result<double> alike = seconds_of_each(sound, file, mean, rate);
   if (!alike) return alike.error();
   const double each = *alike;

@@ -156,7 +156,7 @@ class AvifDecoder : public ImageDecoder {
     if (int(decoder.image->width) != whole.width || int(decoder.image->height) != whole.height) {
       return corrupt_picture(kAvifName, "its pixels are not those of its header");
     }
-    // Without room for alpha libavif multiplies the colours by it.
+    // Without room for alpha libavif multiplies the colors by it.
     const bool alpha = decoder.alphaPresent;
     const StoredColor color = alpha ? StoredColor::kRGBA : StoredColor::kRGB;
     const size_t step = size_t(channels_of(color));

@@ -53,7 +53,7 @@ constexpr Signature kSignatures[] = {
     {0, "BM"sv, "a BMP image"},
 };
 
-// P1 to P7 and a blank: bitmaps, grey maps, pixmaps.
+// P1 to P7 and a blank: bitmaps, gray maps, pixmaps.
 bool is_netpbm(std::span<const uint8_t> bytes) {
   return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
          (bytes[2] == ' ' || (bytes[2] >= '\t' && bytes[2] <= '\r'));

@@ -192,7 +192,7 @@ class GifDecoder : public ImageDecoder {
     return read(0, 8, all) && read(4, 8, all) && read(2, 4, all) && read(1, 2, all);
   }
 
-  // Without one, indices are grey levels.
+  // Without one, indices are gray levels.
   void take_palette(const ColorMapObject* colors, std::optional<uint8_t> transparent) {
     std::array<std::array<uint8_t, 3>, 256> palette;
     size_t count = palette.size();

@@ -285,15 +285,15 @@ heif_error push_data(void* self, const void* data, size_t size) {
 heif_error copied(const de265_image* from, heif_image** out) {
   const HevcLibrary& in = hevc();
   const HeifPictures& heif = heif_pictures();
-  const bool is_grey = in.chroma(from) == de265_chroma_mono;
+  const bool is_gray = in.chroma(from) == de265_chroma_mono;
   const int bits = in.bits(from, 0);
   heif_image* image = nullptr;
   heif_error error = heif.create(in.width(from, 0), in.height(from, 0),
-                                 is_grey ? heif_colorspace_monochrome : heif_colorspace_YCbCr,
+                                 is_gray ? heif_colorspace_monochrome : heif_colorspace_YCbCr,
                                  heif_chroma(in.chroma(from)), &image);
   if (error.code != heif_error_Ok) return error;
   constexpr heif_channel kChannels[] = {heif_channel_Y, heif_channel_Cb, heif_channel_Cr};
-  for (int c = 0; c < (is_grey ? 1 : 3); ++c) {
+  for (int c = 0; c < (is_gray ? 1 : 3); ++c) {
     const int width = in.width(from, c), height = in.height(from, c);
     int stride = 0, out_stride = 0;
     const uint8_t* const rows = in.plane(from, c, &stride);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJpeg2000 = "JPEG 2000";
 
-// Colours that are no RGB or grey; null where they are.
+// Colors that are no RGB or gray; null where they are.
 const char* unread_colors(std::span<const uint8_t> header, bool& cmyk) {
   const char* unread = nullptr;
   bool seen = false;

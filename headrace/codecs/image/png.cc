@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PNG, by libpng: every type, depth and interlacing, the rows of a window alone.
 //
-// Colours become what stored_rows.h says. Grey of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
-// samples but grey's the high byte is taken, which is what Pillow opens them as, unless they are
+// Colors become what stored_rows.h says. Gray of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
+// samples but gray's the high byte is taken, which is what Pillow opens them as, unless they are
 // wanted as they are. tRNS counts where alpha is wanted. Gamma (gAMA, cHRM, sRGB, iCCP) is ignored.
 // An animated PNG is its default image.
 #include <algorithm>
@@ -108,7 +108,7 @@ class PngDecoder : public ImageDecoder {
     if (!session.read_info()) return error_of(session);
     const PngInfo& info = session.info();
     const bool wide = job.sample != DType::kUInt8;
-    const bool with_key = job.color == ColorMode::kRGBA && session.has_transparent_colour();
+    const bool with_key = job.color == ColorMode::kRGBA && session.has_transparent_color();
     if (info.gray16() && !wide) {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;
       if (with_key) return unread_picture("PNG", "of 16-bit gray with a transparent color");

@@ -76,8 +76,8 @@ bool PngSession::read_info() {
     info_.height = int(height);
     info_.interlaced = interlace != PNG_INTERLACE_NONE;
     if (info_.palette()) png_get_PLTE(png_, png_info_, &palette_, &palette_size_);
-    png_color_16p colour = nullptr;
-    const bool transparent = png_get_tRNS(png_, png_info_, &alpha_, &alpha_size_, &colour) != 0;
+    png_color_16p color = nullptr;
+    const bool transparent = png_get_tRNS(png_, png_info_, &alpha_, &alpha_size_, &color) != 0;
     if (!info_.palette() || !transparent) alpha_size_ = 0;
     has_key_ = transparent && !info_.palette();
   });

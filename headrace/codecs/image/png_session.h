@@ -26,7 +26,7 @@ struct PngInfo {
   bool interlaced = false;
 
   bool wide = false;          // samples of 16 bits stay what they are
-  bool key_to_alpha = false;  // a transparent colour becomes an alpha channel
+  bool key_to_alpha = false;  // a transparent color becomes an alpha channel
 
   bool palette() const { return color_type == PNG_COLOR_TYPE_PALETTE; }
   bool gray16() const { return color_type == PNG_COLOR_TYPE_GRAY && depth == 16; }
@@ -34,7 +34,7 @@ struct PngInfo {
   int stored_channels() const;                                                 // 1 for palettes
   int channels() const { return stored_channels() + (key_to_alpha ? 1 : 0); }  // of a decoded row
   // Of one pixel in a decoded row: a byte a sample, but two, in the machine's order, where they
-  // stay wide, and for 16-bit grey, because its reduction needs both.
+  // stay wide, and for 16-bit gray, because its reduction needs both.
   int pixel_bytes() const { return channels() * (wide || gray16() ? 2 : 1); }
   size_t row_bytes() const { return size_t(width) * pixel_bytes(); }
 };
@@ -64,7 +64,7 @@ class PngSession {
   std::span<const png_color> palette() const { return {palette_, size_t(palette_size_)}; }
   // Of the palette's first entries; those behind are opaque.
   std::span<const uint8_t> palette_alpha() const { return {alpha_, size_t(alpha_size_)}; }
-  bool has_transparent_colour() const { return has_key_; }
+  bool has_transparent_color() const { return has_key_; }
 
   int warnings() const { return warnings_; }
   const char* first_warning() const { return first_warning_.data(); }

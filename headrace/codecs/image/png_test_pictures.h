@@ -240,7 +240,7 @@ inline Decoded decode(ImageDecoder& decoder, const Buffer& file, const Window& w
   jobs[0].window = window;
   jobs[0].color = mode;
   jobs[0].strict = strict;
-  jobs[0].sixteen_bit = SixteenBit::kClip;  // as Pillow, whose colours are the oracle's
+  jobs[0].sixteen_bit = SixteenBit::kClip;  // as Pillow, whose colors are the oracle's
   jobs[0].sink = &sink;
   decoder.decode(jobs);
   EXPECT_TRUE(!jobs[0].result || sink.next_row == window.height) << "every row is delivered";

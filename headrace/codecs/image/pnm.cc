@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netpbm's bitmaps, grey maps and pixmaps (P1 to P6), as text and in binary. Samples become
-// 8 bits by Pillow's rule, round(value / maxval * 255), halves to even; grey of more than 8 bits is
-// scaled to 16 and then treated like any grey picture of 16 bits.
+// Netpbm's bitmaps, gray maps and pixmaps (P1 to P6), as text and in binary. Samples become
+// 8 bits by Pillow's rule, round(value / maxval * 255), halves to even; gray of more than 8 bits is
+// scaled to 16 and then treated like any gray picture of 16 bits.
 //
 // Source: netpbm's pbm(5), pgm(5), ppm(5). A comment inside of a number does not end it, as in
 // Pillow 13's PpmImagePlugin.

@@ -31,7 +31,7 @@ void gray_from_rgb(const uint8_t* in, int step, int count, uint8_t* out) {
   }
 }
 
-// From 1, 2 or 3 samples a pixel: grey, grey and alpha, colours.
+// From 1, 2 or 3 samples a pixel: gray, gray and alpha, colors.
 void add_alpha(const uint8_t* in, int samples, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i, in += samples, out += 4) {
     for (int c = 0; c < 3; ++c) out[c] = in[samples == 3 ? c : 0];
@@ -170,7 +170,7 @@ void StoredRows::deliver_block(const DecodeJob& job, StoredColor color, const ui
     block.stride = row;
     rows = with_alpha_.data();
   }
-  // Grey asked for as RGB: three times the same samples.
+  // Gray asked for as RGB: three times the same samples.
   const bool replicate = to_rgb && block.step < 3;
   const int channels = to_rgb ? 3 : to_gray ? 1 : int(block.step);
   for (int c = 0; c < channels; ++c) block.channel[size_t(c)] = rows + (replicate ? 0 : c);

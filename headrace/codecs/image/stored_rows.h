@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as a file stores them -> as a job wants them. What the colours become is Pillow 13's
+// Rows as a file stores them -> as a job wants them. What the colors become is Pillow 13's
 // convert("RGB") and convert("L"), for all codecs but JPEG, which has paths of its own:
-// - alpha is dropped; the colours under it stay as they are stored. kRGBA keeps it.
+// - alpha is dropped; the colors under it stay as they are stored. kRGBA keeps it.
 // - palettes are looked up; an index past the palette's end is black, and opaque.
-// - colour to grey: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
+// - color to gray: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
 // - CMYK: 255 - K - C (255 - K) / 255, the quotient rounded.
-// - grey of 16 bits is refused unless the user says how it is reduced: min(value, 255) is Pillow's
+// - gray of 16 bits is refused unless the user says how it is reduced: min(value, 255) is Pillow's
 //   rule for its mode I;16, and spoils depths, scans and ids without a word.
 // Stored (ColorMode::kStored): all channels kept, palette indices one to a byte.
 //
@@ -28,7 +28,7 @@ int channels_of(StoredColor color);
 // Bytes of a pixel in a row: a byte a sample; two, in the machine's order, for kGray16.
 int pixel_bytes_of(StoredColor color);
 
-// HR0386 where a grey picture has more than 8 bits and the job does not say what becomes of them.
+// HR0386 where a gray picture has more than 8 bits and the job does not say what becomes of them.
 Result<void> check_sixteen_bit(const DecodeJob& job);
 
 // Pillow's L24: ITU-R 601-2 luma in 16-bit fixed point.
@@ -43,7 +43,7 @@ class StoredRows {
   void set_palette(std::span<const std::array<uint8_t, 3>> palette,
                    std::span<const uint8_t> alpha = {});
   // Hands rows y..y + count - 1 of the window over; `rows`: its first column in the first of them.
-  // REQUIRES: check_sixteen_bit() was asked where the colour is kGray16.
+  // REQUIRES: check_sixteen_bit() was asked where the color is kGray16.
   void deliver(const DecodeJob& job, StoredColor color, const uint8_t* rows, ptrdiff_t stride,
                int y, int count);
   // The same of interleaved samples as a job for wider ones than bytes wants them.

@@ -3,8 +3,8 @@
 // whatever compression libtiff knows; of the window only the strips and tiles that it touches.
 // page= chooses one of several pictures.
 //
-// What 8 bits do not hold (floats) and what has no agreed colours (more than four channels, several
-// of grey) is delivered as it is stored, up to 16 channels, and otherwise refused by name: HR0347.
+// What 8 bits do not hold (floats) and what has no agreed colors (more than four channels, several
+// of gray) is delivered as it is stored, up to 16 channels, and otherwise refused by name: HR0347.
 // So are signed or wider integers, Lab, and YCbCr that no JPEG is. The orientation tag is treated
 // as Exif's: stored rows unless exif_orientation=True; Pillow turns always.
 #include <algorithm>
@@ -30,7 +30,7 @@ struct TiffPicture {
   uint32_t width = 0, height = 0;
   uint16_t bits = 1, samples = 1, photometric = 0, compression = 1, orientation = 1;
   bool planes = false, tiled = false;
-  bool premultiplied = false;                  // colours have been multiplied by alpha
+  bool premultiplied = false;                  // colors have been multiplied by alpha
   uint32_t chunk_width = 0, chunk_height = 0;  // of a strip or tile
   DType sample = DType::kUInt8;                // that holds what is stored
   std::optional<StoredColor> color;  // none where nobody has agreed on what the channels are
@@ -42,7 +42,7 @@ struct TiffPicture {
     return bits >= 8 && samples <= kMostChannels &&
            (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_RGB);
   }
-  // Channels that are delivered; among colours, what is stored beside them means nothing.
+  // Channels that are delivered; among colors, what is stored beside them means nothing.
   size_t kept() const { return as_stored || !color ? samples : size_t(channels_of(*color)); }
   size_t samples_of_chunk() const { return planes ? 1 : samples; }
   size_t chunk_row_bytes() const {
@@ -351,7 +351,7 @@ class TiffDecoder : public ImageDecoder {
     const size_t left = size_t(window.x), right = left + size_t(window.width);
     const size_t first = job.strict ? 0 : left / chunk_width;
     const size_t past = job.strict ? across : (right + chunk_width - 1) / chunk_width;
-    // Of a pixel that is delivered; grey of 16 bits is one plane.
+    // Of a pixel that is delivered; gray of 16 bits is one plane.
     const size_t sample = picture.as_stored ? size_of(picture.sample) : 1;
     const size_t planes = picture.planes ? std::min<size_t>(picture.samples, step / sample) : 1;
     for (size_t plane = 0; plane < planes; ++plane) {

@@ -195,7 +195,7 @@ class WebpDecoder : public ImageDecoder {
     return {};
   }
 
-  // Upsampling of colour looks at the neighbours, so a crop's edge is the picture's only where the
+  // Upsampling of color looks at the neighbors, so a crop's edge is the picture's only where the
   // two meet; crops begin at even places.
   static Window with_margin(const Window& part, const WebpFrame& frame, bool whole) {
     const Window all{0, 0, frame.width, frame.height};

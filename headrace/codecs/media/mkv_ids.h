@@ -37,7 +37,7 @@ enum : uint32_t {
   kPixelWidth = 0xB0,
   kPixelHeight = 0xBA,
   kAlphaMode = 0x53C0,
-  kColour = 0x55B0,
+  kColor = 0x55B0,
   kMatrixCoefficients = 0x55B1,
   kRange = 0x55B9,
   kTransferCharacteristics = 0x55BA,

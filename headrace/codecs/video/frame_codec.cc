@@ -249,7 +249,7 @@ ImageHeader header_of(const YuvFrame& frame) {
   header.height = frame.height;
   header.channels = frame.planes == 1 ? 1 : 3;
   header.bits = frame.bits;
-  // Red, green, blue and grey of a block; chroma that is repeated.
+  // Red, green, blue and gray of a block; chroma that is repeated.
   const size_t row = row_bytes(frame.width);
   header.working_bytes = std::max(kBlockBytes, 6 * row) / 3 * 4 + 4 * row;
   return header;

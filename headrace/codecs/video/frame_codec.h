@@ -19,8 +19,8 @@
 
 namespace headrace {
 
-// Colours by kernels/video/yuv_rows.h, as the frame says them; what it does not say is BT.601 of
-// limited range. Grey frames keep their bytes, and planes of red, green and blue are these.
+// Colors by kernels/video/yuv_rows.h, as the frame says them; what it does not say is BT.601 of
+// limited range. Gray frames keep their bytes, and planes of red, green and blue are these.
 // Transfer functions are not looked at: whoever wants bytes of PQ or HLG gets their code values.
 const CodecRecord& frame_codec();
 

@@ -51,8 +51,8 @@ bool each_element(std::span<const uint8_t> bytes, const Visit& visit) {
   return !elements.broken();
 }
 
-void read_mkv_color(const EbmlElement& colour, VideoColor& out) {
-  each_element(colour.content, [&](const EbmlElement& element) {
+void read_mkv_color(const EbmlElement& color, VideoColor& out) {
+  each_element(color.content, [&](const EbmlElement& element) {
     const uint64_t number = element.number();
     if (element.id == mkv::kMatrixCoefficients) out.matrix = color_matrix_from(number);
     if (element.id == mkv::kTransferCharacteristics) out.transfer = color_transfer_from(number);
@@ -78,7 +78,7 @@ void read_picture(const EbmlElement& video, MkvTrack& out) {
     if (element.id == mkv::kPixelWidth) out.width = element.number();
     if (element.id == mkv::kPixelHeight) out.height = element.number();
     if (element.id == mkv::kAlphaMode) out.alpha = element.number() != 0;
-    if (element.id == mkv::kColour) read_mkv_color(element, out.color);
+    if (element.id == mkv::kColor) read_mkv_color(element, out.color);
     if (element.id == mkv::kProjection) read_pose(element, out);
   });
 }

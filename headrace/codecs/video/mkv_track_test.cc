@@ -140,8 +140,8 @@ TEST(AMatroskaFile, LeavesOutOtherTracks) {
 TEST(AMatroskaFile, SaysItsColorsAndHowItIsTurned) {
   Film film = short_film();
   film.more_of_video =
-      element(mkv::kColour, element(mkv::kMatrixCoefficients, 1) + element(mkv::kRange, 2) +
-                                element(mkv::kTransferCharacteristics, 16));
+      element(mkv::kColor, element(mkv::kMatrixCoefficients, 1) + element(mkv::kRange, 2) +
+                               element(mkv::kTransferCharacteristics, 16));
   EXPECT_EQ(mkv_track(film.file()).color,
             (VideoColor{ColorMatrix::kBT709, ColorRange::kFull, ColorTransfer::kPQ}));
   for (const auto& [roll, turns] :

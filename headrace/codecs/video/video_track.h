@@ -17,7 +17,7 @@ namespace headrace {
 enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG, kGIF, kWebP };
 
 // The matrix between RGB and YCbCr. Files that do not say it are BT.601, as everybody takes them;
-// kOther is one that is said and not known here, of which no colours can be made.
+// kOther is one that is said and not known here, of which no colors can be made.
 enum class ColorMatrix : uint8_t {
   kUnsaid,
   kBT601,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoded frame, in the colours and sizes of planes in which codecs have it.
+// A decoded frame, in the colors and sizes of planes in which codecs have it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA devices have beyond a Device. Defined by cuda_device.cc, or by no_cuda.cc where
+// What CUDA devices offer beyond Device. Defined by cuda_device.cc, or by no_cuda.cc where
 // Headrace is built without CUDA. Any thread may call it.
 #pragma once
 

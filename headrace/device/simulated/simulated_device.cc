@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// What is given back is spoilt, so that a late reader is found out.
+// Freed memory is overwritten, so that late readers are detected.
 constexpr int kSpoilt = 0xDD;
 
 struct Marked {  // what an event knows; guarded by the device's mutex
@@ -122,7 +122,7 @@ struct SimulatedDevice::State {
     return true;
   }
 
-  // What a call may set off: mostly nothing.
+  // A side effect of any call: mostly nothing.
   void drift() REQUIRES_LOCK(mutex) {
     for (uint64_t n = random() % 8 == 0 ? random() % 4 : 0; n > 0 && work_once(); --n) {
     }

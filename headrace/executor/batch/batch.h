@@ -37,8 +37,8 @@ struct Batch {
   int64_t epoch = 0, index = 0;  // number of the global batch in the epoch
   int64_t size = 0;              // records of this rank
   std::vector<BatchField> fields;
-  // Of a pipeline that mixes rows: where groups begin. What goes to several devices is divided
-  // there alone. Empty: anywhere.
+  // If the pipeline mixes rows: where groups begin. A batch for several devices is divided only
+  // there. Empty: anywhere.
   std::vector<int64_t> group_begins = {};
   // Slots that were free, or being filled, when it was handed over. With the last one, batches are
   // copied out of their slots.

@@ -29,7 +29,7 @@ using PredictedRows = std::vector<std::optional<Places>>;  // by output
 class BatchBuilder {
  public:
   using Memory = BatchRows::Memory;
-  // What a device does, and the memory for rows that it cannot finish; it may give none.
+  // The device's part of the work, and memory for rows that it cannot finish; it may give none.
   struct OnDevice {
     DeviceWork left = {};
     Memory finished = {};
@@ -61,8 +61,8 @@ class BatchBuilder {
   // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
 
-  // Of all that follows. REQUIRES: all rows are written or dropped.
-  // What the tensors of ragged fields will take; HR0706 where that is more than `most`.
+  // Bytes for everything that follows. REQUIRES: all rows are written or dropped.
+  // Size of the tensors of ragged fields; HR0706 if that is more than `most`.
   size_t bytes_to_assemble(size_t most);
   // Makes them, and lets go of the values that they are made of: so many bytes.
   size_t assemble();

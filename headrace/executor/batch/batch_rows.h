@@ -26,7 +26,7 @@ struct Places {
   Assembled tensor = {};      // from when the batch is opened
 };
 
-// Of one output. A dense one has `data`, a list of values `items`, one of text `strings`.
+// Memory of one output: `data` for a dense one, `items` for a list of values, `strings` for text.
 struct OutputMemory {
   std::shared_ptr<void> lease;
   uint8_t* data = nullptr;
@@ -50,7 +50,7 @@ struct BatchRows {
   const Source& source;
   BatchRange range;
   Memory memory;
-  // Of a device that decodes; else null. shared: with the loader
+  // If a device decodes; else null. shared: with the loader
   std::shared_ptr<DeviceDecoding> decoding = {};
   std::vector<OutputMemory> fields = {};  // by output
 };

@@ -16,7 +16,7 @@ Shape picture_shape(const Recipe& picture) {
   return {picture.channels(), size.height, size.width};
 }
 
-// What the record's clip has, as it is delivered.
+// The shape of the record's clip, as it is delivered.
 Shape clip_shape(const Output& output, const Shape& picture) {
   Shape shape = picture;
   const std::ptrdiff_t time = output.clip.channels_before_time ? 1 : 0;

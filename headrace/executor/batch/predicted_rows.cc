@@ -64,8 +64,8 @@ Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint
     const size_t each = places->layout.bytes();
     if (__builtin_add_overflow(out.bytes, each, &out.bytes)) out.bytes = SIZE_MAX;
   }
-  // What takes much of the share is made the other way, which says so where it is too much, and has
-  // room for values of their own where what was predicted does not come true.
+  // Batches that take much of the share are made the other way, which reports too large ones, and
+  // has room for values of their own where the prediction does not hold.
   if (out.bytes > most) return {PredictedRows(outputs.size())};
   return out;
 }

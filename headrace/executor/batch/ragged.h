@@ -65,7 +65,7 @@ class RaggedLayout {
   size_t open_ = 0;  // packed: the axis
 };
 
-// Of a tensor; SIZE_MAX where that is more than a size_t counts.
+// Size of a tensor; SIZE_MAX if it does not fit into a size_t.
 size_t tensor_bytes(const Shape& shape, DType dtype);
 
 Assembled assemble(const RaggedForm& form, std::span<const TensorView> items,

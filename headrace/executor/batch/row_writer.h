@@ -55,7 +55,7 @@ class RowWriter {
                              uint8_t* to);
   Result<void> write_list_value(size_t output, RowSource& source);
   TensorView make_item(size_t output, RowSource& source, const Shape& shape, size_t bytes);
-  // What is to become one tensor has to have the shape that the others have, but for the open axes,
+  // A value that becomes part of one tensor must have the others' shape, except for the open axes,
   // and as many rows as the rest of its row group.
   Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
                             const Record& record) const;

@@ -19,7 +19,7 @@ struct IntermediateMemory {
   size_t scratch_per_pixel = 0;  // of the step that holds most beside
   size_t known_pixels = 0;       // of the largest picture whose size is known
   std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
-  // Of sounds that must have samples before they are written: bytes of the longest whose length is
+  // For sounds that must have samples before they are written: bytes of the longest whose length is
   // known, and whether there are others.
   size_t largest_sound = 0;
   bool open_sounds = false;
@@ -37,7 +37,7 @@ struct IntermediateMemory {
   size_t bytes_of_pictures(Size size, int channels) const;
   size_t bytes_of(const Video& video, size_t field) const;
   size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
-  // What a step holds beside the picture and its outcome.
+  // Memory of a step in addition to the picture and its result.
   size_t scratch_bytes(const Recipe& picture) const;
 };
 

@@ -16,7 +16,7 @@ namespace headrace {
 
 struct KeptPartner {
   Record record;
-  // What it asked for before it was prepared. A row that finds it asks for as much: which rows are
+  // The request made before it was prepared. A row that finds it requests as much: which rows are
   // too large must not depend on what is kept.
   size_t reserved = 0;
 };

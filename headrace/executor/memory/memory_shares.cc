@@ -15,15 +15,15 @@ constexpr size_t kMiB = size_t{1} << 20;
 // Where a device decodes, it holds the buffers of several batches that it works on side by side.
 constexpr int kUsualDepth = 3, kDecodingDepth = 4, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
-// What a worker keeps between records, of which its run's read buffers have kKeptBytes and the
-// Renderer the rest; and what the smallest useful share of the others is.
+// Memory that a worker keeps between records: kKeptBytes for its run's read buffers, the rest for
+// the Renderer; and the smallest useful shares of the others.
 constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
 // A clip's frames that a worker keeps: 16 of 1920 x 1080 take 48 MiB.
 constexpr size_t kMostKeptFrames = 64 * kMiB;
 
-// What else a near partner may take on average.
+// Other memory of a near partner, on average.
 constexpr size_t kNearRows = 16 << 10;
 
 const ErrorCode kLimitTooSmall{

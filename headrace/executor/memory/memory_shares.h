@@ -19,12 +19,12 @@ struct MemoryShares {
   size_t kept = 0;     // near partners
   size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
   size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
-  // What one record may need there, and what its file may have: the same for every number of
+  // Limits of one record's memory, and of its file: the same for every number of
   // threads.
   size_t largest_record = 0, largest_file = SIZE_MAX;
   size_t largest_listed = SIZE_MAX;  // of a picture in a list, likewise
   int depth = 0;                     // buffers in each ring
-  // Of `threads`, for one worker's Renderer.
+  // With `threads` threads, for one worker's Renderer.
   size_t renderer_bytes = 0;
 };
 // Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
@@ -33,7 +33,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
                            bool has_lists = false, std::optional<size_t> host_bytes = {},
                            bool decodes_on_device = false);
 
-// What decides how the memory of an engine is divided.
+// Input of the division of an engine's memory.
 struct MemoryUse {
   const Plan& plan;
   int64_t rows = 0;  // of a batch
@@ -53,7 +53,7 @@ MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 // by one.
 MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
 
-// Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
+// Size of one batch's dense fields, with those that a device finishes and may leave to the host.
 size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left = {});
 
 }  // namespace headrace

@@ -50,7 +50,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
 
 // Page-aligned memory that the pointer owns.
 std::shared_ptr<void> make_pages(size_t bytes);
-// What frameworks want that take memory as it is (XLA, Eigen): aligned to 64 bytes at least. Large
+// Memory as frameworks that adopt it want it (XLA, Eigen): aligned to 64 bytes at least. Large
 // memory is pages, see Note [Why large memory is mapped]. Not zeroed.
 std::shared_ptr<void> make_values(size_t bytes);
 inline constexpr std::align_val_t kValueAlignment{64};

@@ -52,8 +52,8 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::start(ReadOrder order) {
   {
     MutexLock lock(mutex_);
-    // What goes on has its records under the numbers after the last stream's. Another stream takes
-    // numbers that nothing was read for.
+    // A stream that goes on numbers its records after the last stream's. Another stream takes
+    // numbers for which nothing was read.
     const int64_t base = order.goes_on ? base_ + count_ : std::max(next_, base_ + count_);
     drop(order.goes_on ? base : INT64_MAX);
     base_ = base;
@@ -155,7 +155,7 @@ size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
   return bytes;
 }
 
-// What a reader has read, or will; else the caller reads. REQUIRES where reads are submitted:
+// A record that a reader has read, or will; else the caller reads. REQUIRES if reads are submitted:
 // this one is not submitted (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
                               double waited) {
@@ -205,8 +205,8 @@ void ReadAhead::give_back(size_t bytes) {
   room_changed();
 }
 
-// What a page of them cost when it was first touched is not paid again: of a large file that is
-// most of what reading it takes.
+// Reuses the buffers, so that their pages are touched for the first time once: for large files
+// that is most of the cost of reading it.
 void ReadAhead::take_back(RecordData& data) {
   RecordData buffers;
   buffers.owned = std::exchange(data.owned, {});

@@ -6,7 +6,7 @@
 // - Local files: a worker reads what it has claimed itself, which is the fastest way while they lie
 //   in the page cache. When reads turn out to wait for a device, readers start and run ahead
 //   (read_ahead_threads.cc). A source in Python is always read so, by one reader.
-// - A storage that answers later is asked for many records at once, neighbours in a file by one
+// - A storage that answers later is asked for many records at once, neighbors in a file by one
 //   read; no thread waits for any (read_ahead_later.cc). How many is ReadDepth's affair.
 // - Memory is not read ahead.
 // At the end of a stream the first records of the one that will follow are read, if it is known.
@@ -40,7 +40,7 @@
 
 namespace headrace {
 
-// What a stream delivers: the record of each sequence number from 0 to count, and after these,
+// The records of a stream: the record of each sequence number from 0 to count, and after these,
 // where it is known, the first `beyond` of the stream that will follow.
 struct ReadOrder {
   std::function<int64_t(int64_t)> index_of;
@@ -86,7 +86,7 @@ class ReadAhead {
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
-  // Of a record's bytes, what the share has to hold.
+  // The part of a record's bytes that counts towards the share.
   size_t counted(size_t bytes) const { return std::min(bytes, share_bytes_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
 
@@ -102,7 +102,7 @@ class ReadAhead {
     bool failed = false;                   // one could not be read: its worker reads all
     size_t arriving = 0;                   // of `bytes`, what is reserved for them
   };
-  struct Neighbours;
+  struct Neighbors;
   struct Inbox;
 
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
@@ -132,12 +132,12 @@ class ReadAhead {
   size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
-  std::vector<Neighbours> claim_reads(int64_t needed) REQUIRES_LOCK(mutex_);
+  std::vector<Neighbors> claim_reads(int64_t needed) REQUIRES_LOCK(mutex_);
   void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
-  void join_neighbours(std::vector<Neighbours>& reads) REQUIRES_LOCK(mutex_);
+  void join_neighbors(std::vector<Neighbors>& reads) REQUIRES_LOCK(mutex_);
   void give_up_claims(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
-  bool claim_read(bool needed, std::vector<Neighbours>& out) REQUIRES_LOCK(mutex_);
-  void arrived(const Neighbours& neighbours, LaterRead read) EXCLUDES_LOCK(mutex_);
+  bool claim_read(bool needed, std::vector<Neighbors>& out) REQUIRES_LOCK(mutex_);
+  void arrived(const Neighbors& neighbors, LaterRead read) EXCLUDES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;

@@ -18,7 +18,7 @@
 namespace headrace {
 namespace {
 
-// Neighbours become one read of so much at most. What lies between two is read as well, where it is
+// Neighbors become one read of so much at most. What lies between two is read as well, where it is
 // no more than this and no more than the second one.
 constexpr uint64_t kMostTogether = uint64_t{4} << 20, kNear = uint64_t{64} << 10;
 
@@ -27,9 +27,9 @@ bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole;
 }  // namespace
 
 // The reads of `needed`, a number that is waited for (else -1), and as many more as are worth
-// to be under way. They are claimed several at a time, so that neighbours are found.
-std::vector<ReadAhead::Neighbours> ReadAhead::claim_reads(int64_t needed) {
-  std::vector<Neighbours> out;
+// to be under way. They are claimed several at a time, so that neighbors are found.
+std::vector<ReadAhead::Neighbors> ReadAhead::claim_reads(int64_t needed) {
+  std::vector<Neighbors> out;
   if (stopped_) return out;
   const int64_t depth = depth_.records();
   const auto ahead = [&]() REQUIRES_LOCK(mutex_) { return static_cast<int64_t>(entries_.size()); };
@@ -45,7 +45,7 @@ std::vector<ReadAhead::Neighbours> ReadAhead::claim_reads(int64_t needed) {
 }
 
 // Adds the reads of the next record to `out`. False where there is no room for it.
-bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
+bool ReadAhead::claim_read(bool needed, std::vector<Neighbors>& out) {
   const int64_t index = index_of_(next_ - base_);
   std::vector<FilePiece> pieces;
   source_->pieces(index, wanted_, pieces);
@@ -79,16 +79,16 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
   return true;
 }
 
-// What is about to be fetched alone is not read ahead, not while that waits for room either.
-// What lies between may be read ahead yet.
+// A record about to be fetched alone is not read ahead, even if that waits for room.
+// Records in between may still be read ahead.
 void ReadAhead::claim_alone(int64_t number) {
   if (number == next_) ++next_;
   if (number > next_) alone_.insert(number);
 }
 
 // Makes one read of several whose pieces lie side by side.
-void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
-  const auto place = [](const Neighbours& read) {
+void ReadAhead::join_neighbors(std::vector<Neighbors>& reads) {
+  const auto place = [](const Neighbors& read) {
     return std::tie(read.whole.path, read.whole.offset, read.parts.front().number);
   };
   std::ranges::sort(reads, {}, place);  // not a stable sort, which allocates
@@ -132,13 +132,13 @@ void ReadAhead::submit(int64_t needed) {
   std::map<const Storage*, std::vector<LaterRead>> by_storage;
   int64_t first = 0, end = 0;
   try {
-    std::vector<Neighbours> claimed;
+    std::vector<Neighbors> claimed;
     {
       MutexLock lock(mutex_);
       first = end = next_;
       try {
         claimed = claim_reads(needed);
-        join_neighbours(claimed);
+        join_neighbors(claimed);
       } catch (...) {
         end = next_;
         throw;
@@ -146,13 +146,13 @@ void ReadAhead::submit(int64_t needed) {
       end = next_;
     }
     const double begin = now();
-    for (Neighbours& each : claimed) {
+    for (Neighbors& each : claimed) {
       LaterRead read{.piece = each.whole, .max_bytes = each.max_bytes};
       each.submitted = begin;
-      auto neighbours = std::make_shared<const Neighbours>(std::move(each));
-      read.done = [inbox = inbox_, neighbours](LaterRead done) {
+      auto neighbors = std::make_shared<const Neighbors>(std::move(each));
+      read.done = [inbox = inbox_, neighbors](LaterRead done) {
         MutexLock lock(inbox->mutex);
-        if (inbox->owner) inbox->owner->arrived(*neighbours, std::move(done));
+        if (inbox->owner) inbox->owner->arrived(*neighbors, std::move(done));
       };
       by_storage[&storage_of(read.piece.path)].push_back(std::move(read));
     }
@@ -162,7 +162,7 @@ void ReadAhead::submit(int64_t needed) {
   for (auto& [storage, reads] : by_storage) storage->submit(std::move(reads));
 }
 
-void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
+void ReadAhead::arrived(const Neighbors& neighbors, LaterRead read) {
   std::shared_ptr<const Buffer> memory;
   try {
     if (read.result) memory = std::make_shared<const Buffer>(std::move(read.bytes));
@@ -171,8 +171,8 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
   }
   bool anybody = false;
   MutexLock lock(mutex_);
-  depth_.arrived(now() - neighbours.submitted);
-  for (const Neighbours::Part& part : neighbours.parts) {
+  depth_.arrived(now() - neighbors.submitted);
+  for (const Neighbors::Part& part : neighbors.parts) {
     const auto found = entries_.find(part.number);
     if (found == entries_.end()) {
       share_.dropped -= part.reserved;
@@ -183,8 +183,8 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
     if (memory && !entry.failed) {
       const bool whole = is_whole(part.piece);
       const auto bytes = whole ? memory->bytes()
-                               : memory->bytes().subspan(
-                                     part.piece.offset - neighbours.whole.offset, part.piece.bytes);
+                               : memory->bytes().subspan(part.piece.offset - neighbors.whole.offset,
+                                                         part.piece.bytes);
       if (whole) entry.bytes += bytes.size() - part.reserved;
       if (whole) share_.held += bytes.size() - part.reserved;
       try {

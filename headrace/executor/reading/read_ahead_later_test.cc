@@ -166,8 +166,8 @@ TEST(ReadAheadLater, ARecordThatComesTooLateIsThatRecordsErrorAndIsDropped) {
   EXPECT_TRUE(data.result);
 }
 
-TEST(ReadAheadLater, NeighboursInAFileBecomeOneRead) {
-  MemoryVolume volume("neighbours", {.latency_seconds = 0.002});
+TEST(ReadAheadLater, NeighborsInAFileBecomeOneRead) {
+  MemoryVolume volume("neighbors", {.latency_seconds = 0.002});
   constexpr int64_t kRecords = 4000;
   constexpr size_t kBytes = 500;
   std::vector<uint8_t> all;

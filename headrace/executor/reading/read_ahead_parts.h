@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of ReadAhead share among themselves.
+// Shared by the files of ReadAhead.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ struct ReadAhead::Inbox {
 };
 
 // Pieces of several records that one read brings.
-struct ReadAhead::Neighbours {
+struct ReadAhead::Neighbors {
   struct Part {
     int64_t number = 0;
     FilePiece piece;

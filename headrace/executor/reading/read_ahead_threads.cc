@@ -90,8 +90,8 @@ void ReadAhead::read_loop() {
   mutex_.unlock();
 }
 
-// What a reader has read. Not kept where it was dropped meanwhile, or may be larger than what is
-// read ahead: then its worker reads it. Sources have errors of several kinds for that (too
+// Stores a record that was read. Not kept if it was dropped meanwhile, or may exceed the limit of
+// read-ahead: then its worker reads it. Sources have errors of several kinds for that (too
 // many masks of a picture), so whatever fails under the smaller cap is read again without it.
 bool ReadAhead::put(int64_t number, RecordData data) {
   const auto found = entries_.find(number);

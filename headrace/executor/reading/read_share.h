@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the share of memory for encoded bytes is spent on: what was read ahead or is under way, what
-// workers were given, and buffers that wait to be used again. The owner guards it.
+// Accounts for the memory of encoded bytes: records read ahead or under way, records given to
+// workers, and buffers to be reused. The owner guards it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// What a record's buffers and open files take.
+// Memory of a record's buffers and open files.
 size_t bytes_of(const RecordData& data);
 
 class ReadShare {
@@ -22,9 +22,9 @@ class ReadShare {
   // must not keep waiting what a worker reads itself.
   ReadShare(size_t bytes, bool later) : bytes_(bytes), later_(later) {}
 
-  // Of the next record.
+  // Expected size of the next record.
   size_t expected() const { return sizes_.bytes() ? std::min(sizes_.bytes(), bytes_ / 2) : bytes_; }
-  // What a record that is read ahead may have.
+  // Limit for a record that is read ahead.
   size_t allowance() const;
   bool fits(size_t bytes) const {
     return held + dropped + lent + spare_bytes_ + reading * expected() + bytes <= bytes_;

@@ -31,7 +31,7 @@ class ParallelFor final : private PoolClient {
 
   Mutex mutex_;
   Condition idle_;
-  // Of the loop under way; none where count_ is 0.
+  // The body of the current loop; none where count_ is 0.
   const std::function<void(size_t)>* body_ GUARDED_BY(mutex_) = nullptr;
   size_t count_ GUARDED_BY(mutex_) = 0, begun_ GUARDED_BY(mutex_) = 0;
   int active_ GUARDED_BY(mutex_) = 0;                          // rounds

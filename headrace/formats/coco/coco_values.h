@@ -25,7 +25,7 @@ class CocoValues {
   // (rows, height, width) uint8, 1 inside. HR0435 where a row cannot be drawn.
   Result<void> masks(std::span<const JsonRange> rows, int64_t height, int64_t width,
                      size_t max_bytes, Buffer& out) const;
-  // (rows, points, 3) float32: x, y, visibility; zeros, which mean "not labelled", for rows
+  // (rows, points, 3) float32: x, y, visibility; zeros, which mean "not labeled", for rows
   // without.
   Result<void> keypoints(std::span<const JsonRange> rows, int64_t points, size_t max_bytes,
                          Buffer& out) const;

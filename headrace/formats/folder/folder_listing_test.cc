@@ -149,13 +149,13 @@ TEST_F(FolderListingTest, RemembersEveryFolderEvenWithoutPictures) {
   }
 }
 
-TEST_F(FolderListingTest, TellsItsProgressAndCanBeCancelled) {
+TEST_F(FolderListingTest, TellsItsProgressAndCanBeCanceled) {
   for (int i = 0; i < 5000; ++i) folder.write(std::to_string(i) + ".jpg", "");
   int64_t told = 0;
   list_folder(folder.path(), [&](int64_t done, int64_t) { told = done; });
   EXPECT_EQ(told, 4096);
-  struct Cancelled {};
-  EXPECT_THROW(list_folder(folder.path(), [](int64_t, int64_t) { throw Cancelled(); }), Cancelled);
+  struct Canceled {};
+  EXPECT_THROW(list_folder(folder.path(), [](int64_t, int64_t) { throw Canceled(); }), Canceled);
 }
 
 TEST_F(FolderListingTest, AMissingFolderIsAnError) {

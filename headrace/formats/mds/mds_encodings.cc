@@ -187,7 +187,7 @@ class PillowEncoding final : public MdsEncoding {
     parts.pixels = in.bytes(in.left());
     return parts;
   }
-  // 0 for what is not grey or RGB of 8 bits: "P", whose palette is not stored, "1", "CMYK", "F".
+  // 0 for what is not gray or RGB of 8 bits: "P", whose palette is not stored, "1", "CMYK", "F".
   static int64_t channels_of(std::string_view mode) {
     if (mode == "L") return 1;
     if (mode == "LA") return 2;

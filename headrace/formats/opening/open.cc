@@ -30,7 +30,7 @@ const ErrorCode kNothingThere{
     "The path to open does not exist. Check its spelling, what it is relative to, and that the "
     "disk is mounted."};
 
-// The last part of the path that exists, and a neighbour whose name is near.
+// The last part of the path that exists, and a neighbor whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
   const std::string scheme(scheme_of(path));
   if (!scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
@@ -54,11 +54,11 @@ const ErrorCode kNothingThere{
   }
   const std::string root = scheme.empty() ? current_folder() : scheme + "://";
   const std::string& folder = parent.empty() ? root : parent;
-  std::vector<std::string> neighbours;
+  std::vector<std::string> neighbors;
   if (auto entries = folder_entries(folder, 1000)) {  // else a hint less
-    for (FolderEntry& entry : *entries) neighbours.push_back(std::move(entry.name));
+    for (FolderEntry& entry : *entries) neighbors.push_back(std::move(entry.name));
   }
-  const std::vector<std::string_view> names(neighbours.begin(), neighbours.end());
+  const std::vector<std::string_view> names(neighbors.begin(), neighbors.end());
   const std::string name(last_name(missing));
   const std::string_view near = nearest_name(name, names);
   std::string what = "nothing at \"" + path + "\"";

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-TEST(Open, APathWithNothingAtItSuggestsItsNeighbour) {
+TEST(Open, APathWithNothingAtItSuggestsItsNeighbor) {
   TemporaryFolder data;
   data.write("images/train/cat/1.jpg", "");
   const Error near = error_of([&] { open_source(data / "images/trian"); });
@@ -35,7 +35,7 @@ TEST(Open, AnAddressIsNoLocalPath) {
   EXPECT_NE(error.what.find("ftp:// is no storage"), std::string::npos);
 }
 
-TEST(Open, OfAStorageNoLocalNeighbourIsSuggested) {
+TEST(Open, OfAStorageNoLocalNeighborIsSuggested) {
   EXPECT_EQ(error_of([] { open_source("memory://elsewhere/train"); }).hint,
             "there is no elsewhere in memory://");
 }

@@ -38,7 +38,7 @@ std::string jpeg() {
   return {bytes.begin(), bytes.end()};
 }
 
-// Of grey pixels, all of them black. Its data is that of 1 x 1 whatever the header says.
+// Of gray pixels, all of them black. Its data is that of 1 x 1 whatever the header says.
 std::string png(uint32_t width, uint32_t height) {
   const auto big = [](uint32_t value) {
     std::string out;
@@ -146,7 +146,7 @@ TEST(Transcoder, WhatGivesNoPixelsIsKeptAndSaidToBeUnusable) {
   EXPECT_TRUE(reason("\x89PNG\r\n\x1a\n").starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(100'000, 100'000)).starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(9, 9)).starts_with("unusable: HR03"));
-  // A JPEG that ends in its data is no JPEG to pack; its pixels come out, some of them grey.
+  // A JPEG that ends in its data is no JPEG to pack; its pixels come out, some of them gray.
   const std::string whole = jpeg();
   EXPECT_EQ(reason(whole.substr(0, whole.size() - 20)).find("unusable"), std::string::npos);
   EXPECT_TRUE(reason(whole.substr(0, 30)).starts_with("unusable: HR03"));

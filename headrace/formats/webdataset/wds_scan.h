@@ -14,7 +14,7 @@
 namespace headrace {
 
 // A record is one sample, from its first header to the last block of its last member, so that
-// records in a row are neighbours. A file's index takes the walk's place where it fits. With
+// records in a row are neighbors. A file's index takes the walk's place where it fits. With
 // `needed`, samples that lack one of the fields are left out. What it refers to must outlive it.
 ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
                      const std::vector<WdsField>* needed = nullptr);

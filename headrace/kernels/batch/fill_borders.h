@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FillBorders: one value a channel for all of a picture of the batch; a thread eight neighbouring
+// FillBorders: one value a channel for all of a picture of the batch; a thread eight neighboring
 // columns of a few rows. What is shown of the picture the passes of the resize then write over it.
 #pragma once
 

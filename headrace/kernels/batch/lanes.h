@@ -7,7 +7,7 @@
 //   HEADRACE_HD void operator()(int64_t item, Lane lane) const;
 //
 // An item is a row, or a stretch of one. The lanes of a warp share an item, each taking every 32nd
-// element, so that neighbours in memory are touched by neighbours in the warp; on the CPU one lane
+// element, so that neighbors in memory are touched by neighbors in the warp; on the CPU one lane
 // takes all of them, in a plain loop. Items and lanes may run in any order and at the same time: no
 // two write the same byte, and none reads what another writes.
 #pragma once

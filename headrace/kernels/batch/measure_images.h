@@ -21,7 +21,7 @@ struct MeasureJob {
 };
 
 // An item is a part of a plane; a block of threads shares it on a GPU, and counts in shared memory.
-// For contrast the grey of all channels is counted as the first plane.
+// For contrast the gray of all channels is counted as the first plane.
 struct CountValues {
   static constexpr int64_t kPart = 1 << 15;  // pixels of an item
 

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// A picture in a pass. Offsets and distances in bytes; columns are neighbours. Words are loaded and
+// A picture in a pass. Offsets and distances in bytes; columns are neighbors. Words are loaded and
 // stored where all of them are multiples of four: then up to three bytes beyond a row are read.
 struct PassPlanes {
   int64_t from = 0, to = 0;              // of the first sample, from the pass's addresses

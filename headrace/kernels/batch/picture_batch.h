@@ -32,7 +32,7 @@ struct PictureEdit {
   int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
   int32_t tables = 0;  // which of the sets of ElementMap::table
   // What the rectangle is filled with, by channel: elements of the batch, their bits in the low
-  // bytes. So it is after the map: for a colour before it, take the table's element.
+  // bytes. So it is after the map: for a color before it, take the table's element.
   uint32_t cut[4] = {};
 };
 

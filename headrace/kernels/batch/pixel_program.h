@@ -14,7 +14,7 @@ enum class PixelCode : uint8_t {
   kNone,              // no kernel has it
   kTable,             // of each channel, that cross with the program
   kMeasuredTable,     // of each channel, that MakeMeasuredTables has made
-  kGray,              // torchvision's grey in every channel
+  kGray,              // torchvision's gray in every channel
   kPillowGray,        // Pillow's
   kPermutation,       // values[c]: the channel that becomes channel c
   kSaturation,        // values: factor, float(1 - factor)
@@ -37,7 +37,7 @@ enum class PassCode : uint8_t {
   kAutocontrast,
   kPillowAutocontrast,
   kEqualize,
-  kSharpness,  // neighbours: pixels of another image are made of it
+  kSharpness,  // neighbors: pixels of another image are made of it
   kPillowSharpness,
   kGaussianBlur,
   kWarp,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResampleColumns: the pass of a resize across rows; a thread eight neighbouring columns of a few
+// ResampleColumns: the pass of a resize across rows; a thread eight neighboring columns of a few
 // rows of the outcome, in all channels, so that a row's weights are looked up once.
 //
 // A sum of weighted samples is two sums, of the weights' lower and upper 16 bits, whose products

@@ -19,7 +19,7 @@ struct ResampleJob {
   int32_t rows = 0, columns = 0;  // of the outcome
   int32_t samples = 0;            // of the input, along the axis
   uint32_t axis = 0;
-  // Up to which column words may be stored; 0, where neighbours do not lie side by side or rows and
+  // Up to which column words may be stored; 0, where neighbors do not lie side by side or rows and
   // channels begin at no multiples of 8 bytes. More than `columns`, where room is left for it.
   int32_t in_words = 0;
   uint32_t fill = 0;  // of FillBorders: a byte a channel
@@ -33,7 +33,7 @@ inline constexpr int kResamplePiece = 32;
 
 // How a pass finds its samples.
 enum class SampleLayout : uint8_t {
-  // Neighbours lie side by side, rows and channels begin multiples of 8 bytes apart. Across rows
+  // Neighbors lie side by side, rows and channels begin multiples of 8 bytes apart. Across rows
   // moreover, there is a row more than any outcome of an odd number of rows is made of.
   kWords,
   kAny,

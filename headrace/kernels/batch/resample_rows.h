@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResampleRows: the pass of a resize along rows; a thread four neighbouring columns of a few rows,
+// ResampleRows: the pass of a resize along rows; a thread four neighboring columns of a few rows,
 // in all channels, so that places and weights are looked up once.
 //
 // A sum of weighted samples is three sums of products of bytes, four of them an instruction: with

@@ -121,7 +121,7 @@ class PlanWriter {
                     .padded = up_to(4, sizes.count),
                     .form = sizes.form};
     if (is_polynomial(to_.filter)) {
-      // Box has one tap where nothing is resized; the others look at neighbours, of no weight.
+      // Box has one tap where nothing is resized; the others look at neighbors, of no weight.
       const Filter filter = sizes.input == sizes.full ? Filter::kBox : to_.filter;
       axis.scale = FilterScale(filter, sizes.input, sizes.full);
       measure(axis);

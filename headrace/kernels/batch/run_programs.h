@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunPrograms: each pixel of images of 8 bits becomes what its image's instructions make of it, in
-// place; a thread four neighbouring pixels, all channels.
+// place; a thread four neighboring pixels, all channels.
 #pragma once
 
 #include <cstdint>
@@ -87,7 +87,7 @@ struct RunPrograms {
     const auto code = static_cast<PixelCode>(step.code);
     if (code == PixelCode::kTable) return look_up(tables, step, four);
     if (code == PixelCode::kMeasuredTable) return look_up(measured_tables, step, four);
-    if (channels != 3) return;  // a grey image has no colours
+    if (channels != 3) return;  // a gray image has no colors
     switch (code) {
       case PixelCode::kGray:
         return each(four, [](int r, int g, int b) {

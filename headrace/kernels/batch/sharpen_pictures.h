@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharpenPictures: pictures drawn towards their blur of 3 x 3, or away from it; a thread four
-// neighbouring columns of eight rows of a plane. The outermost samples stay. As torchvision's
+// neighboring columns of eight rows of a plane. The outermost samples stay. As torchvision's
 // adjust_sharpness on tensors and Pillow's ImageEnhance.Sharpness (kernels/filters/sharpen_rows.h),
 // bit for bit.
 #pragma once
@@ -49,7 +49,7 @@ struct SharpenPictures {
   }
 
  private:
-  // Four samples of a row, and the sums of three neighbours about each: of the first and third in
+  // Four samples of a row, and the sums of three neighbors about each: of the first and third in
   // the halves of one word, of the others in another's.
   struct Row {
     uint32_t four = 0, even = 0, odd = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarpPictures: pictures warped by affine and perspective maps; a thread four neighbouring columns
+// WarpPictures: pictures warped by affine and perspective maps; a thread four neighboring columns
 // of a row, all channels. Pixels are looked up as on the CPU (kernels/warps/warp_pixel.h), nearest
 // or bilinear, in torch's arithmetic and in Pillow's, so the bits are the CPU's. What a warp comes
 // to is the host's affair (image/device_warp.h).

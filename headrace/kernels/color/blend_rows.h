@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 8 bits blended with rows of 8 bits as Pillow blends (Image.blend, ImageEnhance): colours
-// with their grey, pictures with their blur. Any thread may call them.
+// Rows of 8 bits blended with rows of 8 bits as Pillow blends (Image.blend, ImageEnhance): colors
+// with their gray, pictures with their blur. Any thread may call them.
 #pragma once
 
 #include <cstdint>

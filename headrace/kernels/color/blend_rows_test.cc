@@ -52,7 +52,7 @@ TEST_P(BlendRows, AreExactForEveryPairOfValues) {
     const float factor = std::ldexp(static_cast<float>(random()), -31);
     EXPECT_EQ(wrong(factor), 0) << factor;
   }
-  // Thirds and the like, and their neighbours: products that are almost whole.
+  // Thirds and the like, and their neighbors: products that are almost whole.
   for (int part = 3; part < 256; part += 12) {
     const float near = static_cast<float>(part / 2) / static_cast<float>(part);
     EXPECT_EQ(wrong(near), 0) << part;

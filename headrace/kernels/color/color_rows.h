@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What colour operators compute from planar rows of 8 bits, as their oracles do it, to the last
+// What color operators compute from planar rows of 8 bits, as their oracles do it, to the last
 // bit. What decoders convert is planar_color.h's; what treats each sample by its value alone is a
 // table (table_rows.h).
 //
@@ -14,11 +14,11 @@
 
 namespace headrace {
 
-// Grey as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
+// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
 // multiply-adds that torch has there, and what is after the point cut off.
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 
-// Each pixel blended with its grey: adjust_saturation of torchvision v2 on tensors (`rest`:
+// Each pixel blended with its gray: adjust_saturation of torchvision v2 on tensors (`rest`:
 // float(1.0 - factor)),
 void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What colours and tones come to, pixel by pixel, operation for operation as the library whose
+// What colors and tones come to, pixel by pixel, operation for operation as the library whose
 // result it is. The scalar form of the CPU's rows and what kernels on GPUs compute: both are
 // compared with one oracle. Nothing is fused but what is written as fmaf.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// torchvision's weights of grey, which add up to 0.9999.
+// torchvision's weights of gray, which add up to 0.9999.
 inline constexpr float kLumaRed = 0.2989f, kLumaGreen = 0.587f, kLumaBlue = 0.114f;
 // torchvision's constants of HSV, as float32 has them: from 8 bits to 0 to 1, and back to just
 // below 256.
@@ -28,7 +28,7 @@ HEADRACE_HD inline uint8_t byte_from(float value) {
   return static_cast<uint8_t>(value > 0 ? (value < 255 ? value : 255.0f) : 0.0f);
 }
 
-// Grey as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
+// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
 // multiply-adds that torch has there. What is after the point is cut off afterwards.
 HEADRACE_HD inline float luma_of(float red, float green, float blue) {
   return fmaf(blue, kLumaBlue, fmaf(green, kLumaGreen, red * kLumaRed));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of planar 8-bit rows: YCbCr as libjpeg-turbo converts it, grey and CMYK as Pillow
+// Conversions of planar 8-bit rows: YCbCr as libjpeg-turbo converts it, gray and CMYK as Pillow
 // does, to the last bit.
 //
 // Any thread may call them. They may read and write up to 63 bytes past `count` samples of each

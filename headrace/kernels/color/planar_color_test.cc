@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YCbCr against libjpeg-turbo's own conversion, for every pair of chroma samples; grey and CMYK
+// YCbCr against libjpeg-turbo's own conversion, for every pair of chroma samples; gray and CMYK
 // against Pillow's arithmetic, written down as it stands there.
 #include "headrace/kernels/color/planar_color.h"
 

@@ -52,7 +52,7 @@ void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& m
   }
 }
 
-// Eight counters a value: a row of few colours would wait for its own last increment.
+// Eight counters a value: a row of few colors would wait for its own last increment.
 void count_row(const uint8_t* row, int64_t count, int64_t histogram[256]) {
   constexpr int64_t kPart = int64_t{1} << 30;
   for (int64_t first = 0; first < count; first += kPart) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of exact arithmetic with YCbCr and grey in 16 bits, for planar_color.cc and for kernels
+// Constants of exact arithmetic with YCbCr and gray in 16 bits, for planar_color.cc and for kernels
 // on GPUs. Internal to kernels/.
 //
 // Note [YCbCr in 16 bits]
@@ -23,7 +23,7 @@ constexpr short kGreenHighPair = byte_pair(kGreenHighCb, kGreenHighCr),
                 kGreenLowPair = byte_pair(kGreenLowCb, kGreenLowCr);
 constexpr short kGreenRound = 1 << 14;
 
-// Weights of grey in 2^-16; green's does not fit 16 bits and is halved.
+// Weights of gray in 2^-16; green's does not fit 16 bits and is halved.
 constexpr int kGrayRed = 19595, kGrayHalfGreen = 19235, kGrayBlue = 7471, kGrayRound = 0x8000;
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples -> rows of the window: upsampling and colours as kernels/jpeg/upsample.h and
+// Samples -> rows of the window: upsampling and colors as kernels/jpeg/upsample.h and
 // kernels/color/planar_color.h have them, to the last bit; a thread eight pixels of a row.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// Reads four neighbours of a component at the picture's size. Beyond the component's edges the
+// Reads four neighbors of a component at the picture's size. Beyond the component's edges the
 // edge repeats; what lies in none of the transformed blocks is not looked at, and nobody wants it.
 template <bool kIsKnown = false, Upsampling kKnown = Upsampling::kNone>
 class UpsampledPlane {
@@ -51,7 +51,7 @@ class UpsampledPlane {
     const int32_t last = (plane_.width < end ? plane_.width : end) - 1;
     return row[within(x, first, last) - first];
   }
-  // The neighbour that a row of the picture's looks at beside its own.
+  // The neighbor that a row of the picture's looks at beside its own.
   HEADRACE_HD const uint8_t* far_row(int32_t y) const {
     const int32_t own = y >> 1;
     return row_at(y & 1 ? own + 1 : own > 0 ? own - 1 : 0);

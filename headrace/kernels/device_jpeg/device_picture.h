@@ -108,7 +108,7 @@ struct WalkGroup {
   uint32_t picture, first_job, jobs;  // numbers in the batch
 };
 
-// Up to 32 neighbours, a thread each: blocks of a component, or eights of pixels of a window,
+// Up to 32 neighbors, a thread each: blocks of a component, or eights of pixels of a window,
 // numbered row by row.
 struct PieceJob {
   uint32_t picture, component, first;

@@ -40,7 +40,7 @@ struct SumDc {
   }
 
  private:
-  // 1 << shift neighbours of each MCU, whose blocks are so many. False: a value left 16 bits, or
+  // 1 << shift neighbors of each MCU, whose blocks are so many. False: a value left 16 bits, or
   // the last one is not what is known.
   HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, const RowJob& job,
                               int32_t component) {

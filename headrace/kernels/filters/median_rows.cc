@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Note [Medians by sorting networks]
-// Columns are sorted, once for all neighbourhoods that they stand in, then the rows of what came
+// Columns are sorted, once for all neighborhoods that they stand in, then the rows of what came
 // out: in such a table an element has all above and left of it below itself. So few are left that
 // can be the median, and of those too small and too large equally many were dropped. Of the rest
 // the least and the most are taken away by turns, and others come in, until one is left. All of it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medians of square neighbourhoods of 8 bits. Any thread may call it.
+// Medians of square neighborhoods of 8 bits. Any thread may call it.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ struct IdctTable {
   void set(const std::array<uint16_t, 64>& natural);
 };
 
-// Blocks of one component as they follow each other in its row: `run` neighbours, then `step`
+// Blocks of one component as they follow each other in its row: `run` neighbors, then `step`
 // coefficients from the first of these to the first of the next. Blocks that simply lie side by
 // side have run 1 and step 64.
 struct BlockRow {

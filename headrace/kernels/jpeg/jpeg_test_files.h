@@ -39,7 +39,7 @@ struct FileSpec {
   std::vector<jpeg_scan_info> scans = {};  // a script instead of libjpeg's
 };
 
-inline FileSpec grey(int width, int height) {
+inline FileSpec gray(int width, int height) {
   return {.width = width, .height = height, .sampling = {{1, 1}}};
 }
 
@@ -51,7 +51,7 @@ inline FileSpec cmyk(bool adobe, J_COLOR_SPACE space) {
           .adobe = adobe};
 }
 
-// Smooth areas, edges and noise, so that any wrong neighbour shows.
+// Smooth areas, edges and noise, so that any wrong neighbor shows.
 inline uint8_t test_sample(int x, int y, int c) {
   const uint32_t hash = (uint32_t(x) * 73856093u) ^ (uint32_t(y) * 19349663u) ^ (c * 83492791u);
   const int wave = (x * (3 + c) + y * (5 - c)) % 256;

@@ -98,7 +98,7 @@ void h2v1(const uint8_t* in, int count, uint8_t* out) {
 }
 
 void h2v2(const uint8_t* near, const uint8_t* far, int count, uint8_t* out) {
-  ByteNeighbours near_row(near), far_row(far);
+  ByteNeighbors near_row(near), far_row(far);
   for (int i = 0; i < count; i += kByteLanes) {
     near_row.move_to(near + i);
     far_row.move_to(far + i);

@@ -18,7 +18,7 @@ enum class Upsampling : uint8_t { kNone, kRepeat, kH2V1, kH1V2, kH2V2 };
 // count samples -> 2 * count.
 void upsample_h2v1(const uint8_t* in, int count, uint8_t* out);
 
-// One of the two output rows of a sample row: `near` is that row, `far` its neighbour above for the
+// One of the two output rows of a sample row: `near` is that row, `far` its neighbor above for the
 // upper output row, below for the lower one; at an edge, the row itself.
 void upsample_h2v2(const uint8_t* near, const uint8_t* far, int count, uint8_t* out);
 void upsample_h1v2(const uint8_t* near, const uint8_t* far, bool lower, int count, uint8_t* out);

@@ -238,8 +238,8 @@ inline void StoreHalves(uint8_t* to, Words low, Words high) {
   StoreBytes(to + kByteLanes, _mm256_permute2x128_si256(low, high, 0x31));
 }
 // Bytes of a row, those before and those after them. Move on by a register at a time.
-struct ByteNeighbours {
-  explicit ByteNeighbours(const uint8_t*) {}
+struct ByteNeighbors {
+  explicit ByteNeighbors(const uint8_t*) {}
   void move_to(const uint8_t* at) {
     here = LoadBytes(at);
     before = LoadBytes(at - 1);

@@ -223,8 +223,8 @@ inline void StoreHalves(uint8_t* to, Words low, Words high) {
 }
 // Bytes of a row, those before and those after them. Move on by a register at a time: loads that
 // are one byte off cost more than permutations.
-struct ByteNeighbours {
-  explicit ByteNeighbours(const uint8_t* row)
+struct ByteNeighbors {
+  explicit ByteNeighbors(const uint8_t* row)
       : here(LoadBytes(row - kByteLanes)), next(LoadBytes(row)) {
     alignas(64) uint8_t numbers[64];
     for (int i = 0; i < 64; ++i) numbers[i] = static_cast<uint8_t>(i + 1);

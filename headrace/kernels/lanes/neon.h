@@ -233,7 +233,7 @@ inline Words OddBytes(Words bytes) { return words_from(vshrq_n_u16(unsigned_of(b
 inline Words InterleaveBytes(Words even, Words odd) {
   return words_from(vsliq_n_u16(unsigned_of(even), unsigned_of(odd), 8));
 }
-// Sums of two neighbours, each times its weight of one byte (all_bytes).
+// Sums of two neighbors, each times its weight of one byte (all_bytes).
 inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
   const int16x8_t even = vshrq_n_s16(vshlq_n_s16(signed_of(weights), 8), 8);
   const int16x8_t odd = vshrq_n_s16(signed_of(weights), 8);

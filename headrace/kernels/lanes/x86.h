@@ -108,7 +108,7 @@ inline Words OddBytes(Words bytes) { return HEADRACE_MM(srli_epi16)(bytes, 8); }
 inline Words InterleaveBytes(Words even, Words odd) {
   return HEADRACE_SI(or)(even, HEADRACE_MM(slli_epi16)(odd, 8));
 }
-// Sums of two neighbours, each times its weight of one byte (all_bytes).
+// Sums of two neighbors, each times its weight of one byte (all_bytes).
 inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
   return HEADRACE_MM(maddubs_epi16)(bytes, weights);
 }

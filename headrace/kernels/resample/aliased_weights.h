@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of a resize without antialiasing, as torch's interpolate(antialias=False) has them for
-// tensors of uint8 on CPUs with AVX2 or more: a cubic of a = -0.75, neighbours beyond the border
+// tensors of uint8 on CPUs with AVX2 or more: a cubic of a = -0.75, neighbors beyond the border
 // taken from it, and weights of 16 bits whose point stands where the largest of an axis allows.
 // Verified for torch 2.13 and 2.15: no value differs.
 #pragma once

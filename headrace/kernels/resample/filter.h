@@ -16,7 +16,7 @@ enum class Filter : uint8_t {
   // antialias=False, as torch resizes tensors. Its "nearest" and "nearest-exact":
   kNearestTorch,
   kNearestExactTorch,
-  // Between two or four neighbours, however much a picture shrinks (aliased_weights.h).
+  // Between two or four neighbors, however much a picture shrinks (aliased_weights.h).
   kBilinearAliased,
   kBicubicAliased,
 };

@@ -17,7 +17,7 @@ struct FilterSpan {
   double center = 0;
 };
 
-// Shared by the integer and the float tables. REQUIRES: filter is no nearest neighbour's.
+// Shared by the integer and the float tables. REQUIRES: filter is no nearest neighbor's.
 struct FilterScale {
   FilterScale() = default;
   HEADRACE_HD FilterScale(Filter filter, int input, int output)

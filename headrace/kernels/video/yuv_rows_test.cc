@@ -224,7 +224,7 @@ TEST_P(YuvRows, OfMoreThanEightBitsAreTheStandardsMatrixRounded) {
   }
 }
 
-TEST_P(YuvRows, BlackGreyAndWhiteAreGrey) {
+TEST_P(YuvRows, BlackGrayAndWhiteAreGray) {
   for (const YuvMatrix matrix : kMatrices) {
     for (const int bits : {10, 12}) {
       Yuv<uint16_t> yuv = yuv_of<uint16_t>(3);

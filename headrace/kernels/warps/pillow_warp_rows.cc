@@ -24,7 +24,7 @@ uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) 
 
 // A pixel of Pillow's filters: the four or sixteen pixels about a place, those beyond the edge
 // being the edge's.
-struct Neighbours {
+struct Neighbors {
   const PixelWords& source;
   int x, y;
 
@@ -40,7 +40,7 @@ double cubic(double v1, double v2, double v3, double v4, double d) {
   return v2 + d * (p2 + d * (p3 + d * p4));
 }
 
-// `value(neighbours, dx, dy, channel)` of each place inside; a double from 0 to 255.
+// `value(neighbors, dx, dy, channel)` of each place inside; a double from 0 to 255.
 template <class Value>
 void as_pillow(const PixelWords& source, const double* x, const double* y, int count, uint32_t fill,
                int channels, uint8_t* const out[], const Value& value) {
@@ -51,7 +51,7 @@ void as_pillow(const PixelWords& source, const double* x, const double* y, int c
     }
     const double px = x[i] - 0.5, py = y[i] - 0.5;
     const double left = std::floor(px), top = std::floor(py);
-    const Neighbours near{source, static_cast<int>(left), static_cast<int>(top)};
+    const Neighbors near{source, static_cast<int>(left), static_cast<int>(top)};
     for (int c = 0; c < channels; ++c) {
       out[c][i] = static_cast<uint8_t>(value(near, px - left, py - top, c));
     }
@@ -70,7 +70,7 @@ void pillow_places(const double coefficients[8], bool divides, int first, int ro
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                         uint32_t fill, int channels, uint8_t* const out[]) {
   as_pillow(source, x, y, count, fill, channels, out,
-            [](const Neighbours& near, double dx, double dy, int c) {
+            [](const Neighbors& near, double dx, double dy, int c) {
               return bilinear_of(near.at(0, 0, c), near.at(1, 0, c), near.at(0, 1, c),
                                  near.at(1, 1, c), dx, dy);
             });
@@ -79,7 +79,7 @@ void bilinear_as_pillow(const PixelWords& source, const double* x, const double*
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                        uint32_t fill, int channels, uint8_t* const out[]) {
   as_pillow(source, x, y, count, fill, channels, out,
-            [](const Neighbours& near, double dx, double dy, int c) {
+            [](const Neighbors& near, double dx, double dy, int c) {
               double rows[4];
               for (int r = 0; r < 4; ++r) {
                 rows[r] = cubic(near.at(-1, r - 1, c), near.at(0, r - 1, c), near.at(1, r - 1, c),

@@ -12,7 +12,7 @@ const OpRecord kAdjustBrightness{
         "Multiplies an image's values with a factor.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. torchvision and Pillow do the same here.",
-    .page = {.section = "Colours", .step = "T.AdjustBrightness(1.5)"},
+    .page = {.section = "Colors", .step = "T.AdjustBrightness(1.5)"},
     .params = {{.name = "brightness_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is black, 1 changes nothing, 2 is twice as bright.",

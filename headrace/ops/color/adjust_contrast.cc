@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustContrast: values drawn towards the mean grey of the picture, or away from it.
+// AdjustContrast: values drawn towards the mean gray of the picture, or away from it.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -37,7 +37,7 @@ const OpRecord kAdjustContrast{
         "are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
         "in an order of its own, and values may differ by 1.",
-    .page = {.section = "Colours", .step = "T.AdjustContrast(1.8)"},
+    .page = {.section = "Colors", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is one gray, 1 changes nothing, 2 is twice the contrast.",

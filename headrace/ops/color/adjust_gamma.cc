@@ -33,7 +33,7 @@ const OpRecord kAdjustGamma{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
         "left as they are. Of all tables one entry in 50,000 differs by 1 from torch's power in "
         "float32.",
-    .page = {.section = "Colours", .step = "T.AdjustGamma(0.5)"},
+    .page = {.section = "Colors", .step = "T.AdjustGamma(0.5)"},
     .params = {{.name = "gamma",
                 .type = ParamType::kFloat,
                 .doc = "Above 1 dark values become darker, below 1 lighter.",

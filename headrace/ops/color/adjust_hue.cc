@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustHue: hues turned around the circle of colours.
+// AdjustHue: hues turned around the circle of colors.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -13,7 +13,7 @@ const OpRecord kAdjustHue{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A gray image keeps its values. torch turns in float32, Pillow "
         "by steps of 1/255: values differ by up to 13.",
-    .page = {.section = "Colours", .step = "T.AdjustHue(0.2)"},
+    .page = {.section = "Colors", .step = "T.AdjustHue(0.2)"},
     .params = {{.name = "hue_factor",
                 .type = ParamType::kFloat,
                 .doc =

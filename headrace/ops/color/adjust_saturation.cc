@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustSaturation: colours drawn towards their grey, or away from it.
+// AdjustSaturation: colors drawn towards their gray, or away from it.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -12,7 +12,7 @@ const OpRecord kAdjustSaturation{
         "Draws an image's colors towards their gray, or away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A gray image keeps its values.",
-    .page = {.section = "Colours", .step = "T.AdjustSaturation(2.0)"},
+    .page = {.section = "Colors", .step = "T.AdjustSaturation(2.0)"},
     .params = {{.name = "saturation_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is gray, 1 changes nothing, 2 is twice the color.",

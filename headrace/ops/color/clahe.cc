@@ -160,7 +160,7 @@ class Clahe final : public RemadeOp {
     }
   }
 
-  // The grey, and what it becomes, lie in the outcome's own memory until it is known.
+  // The gray, and what it becomes, lie in the outcome's own memory until it is known.
   void of_luma(const Picture& in, double limit, Picture& out) const {
     constexpr size_t kBeyond = 63;
     const size_t width = size_t(in.width), room = width + kBeyond;
@@ -197,7 +197,7 @@ const OpRecord kClaheRecord{
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Between the middles of tiles their tables are blended. What comes "
         "before is computed first, and a second pass begins.",
-    .page = {.section = "Colours", .step = "T.CLAHE(4.0, p=1.0)"},
+    .page = {.section = "Colors", .step = "T.CLAHE(4.0, p=1.0)"},
     .params = {{.name = "clip_limit",
                 .type = ParamType::kFloats,
                 .doc = "How often a value may occur in a tile, times as often as on average: a "

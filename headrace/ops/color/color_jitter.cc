@@ -92,7 +92,7 @@ const OpRecord kColorJitter{
         "left as they are. Contrast measures the image, so what comes before it is computed "
         "first: with contrast a second pass, without it none. A gray image has neither saturation "
         "nor hue.",
-    .page = {.section = "Colours", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
+    .page = {.section = "Colors", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
     .params = {jitter_param("brightness",
                             "x: a factor from [max(0, 1 - x), 1 + x]; or (smallest, largest)."),
                jitter_param("contrast", "The same for contrast."),

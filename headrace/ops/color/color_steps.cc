@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// Colours of a grey image are left as they are, as both libraries do.
+// Colors of a gray image are left as they are, as both libraries do.
 int as_many(const PixelStep&, int in) { return in == 1 || in == 3 ? in : 0; }
 
 template <void (*of_rgb)(const PixelStep& step, const uint8_t* const in[3], int count,
@@ -50,7 +50,7 @@ constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats
 constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr,
                                    PixelCode::kPillowHue};
 
-// Of the grey of each pixel, as the library computes it.
+// Of the gray of each pixel, as the library computes it.
 uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
   const int64_t pixels = int64_t{picture.height} * picture.width;
   if (picture.channels == 1) return sum_of_row(picture.plane(0), pixels);
@@ -68,7 +68,7 @@ uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
   return sum;
 }
 
-// values[0]: channels that come out, all of them the same. A grey image keeps its values.
+// values[0]: channels that come out, all of them the same. A gray image keeps its values.
 int gray_channels(const PixelStep& step, int in) {
   return in == 1 || in == 3 ? static_cast<int>(step.values[0]) : 0;
 }

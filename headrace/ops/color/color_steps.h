@@ -2,7 +2,7 @@
 // Brightness, contrast, saturation and hue as pixel steps, in the arithmetic of either library:
 // what ColorJitter, RandomPhotometricDistort, the single adjustments and the policies share.
 //
-// torchvision computes colours of tensors in float32, of Pillow's pictures in Pillow's integers.
+// torchvision computes colors of tensors in float32, of Pillow's pictures in Pillow's integers.
 // Values are cut off to 8 bits between two steps, as in both.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace headrace {
 
-// The parameter `arithmetic` of colour operators.
+// The parameter `arithmetic` of color operators.
 Param arithmetic_param();
 Arithmetic arithmetic_from(const Arguments& arguments);
 
@@ -48,17 +48,17 @@ ColorTable same_table(const TableGuess& guess, Value&& value) {
 
 // One for the plan of a step that does any of them: what it takes, they take.
 PixelStep any_color_step(Arithmetic arithmetic);
-// So many equal channels of grey.
+// So many equal channels of gray.
 PixelStep gray_step(int channels, Arithmetic arithmetic);
 // Both libraries' are the same.
 PixelStep brightness_step(double factor);
-// The picture is measured: its mean grey is what all values are drawn towards.
+// The picture is measured: its mean gray is what all values are drawn towards.
 PendingPass contrast_pass(double factor, Arithmetic arithmetic);
 PixelStep saturation_step(double factor, Arithmetic arithmetic);
 // -0.5 to 0.5 of the circle.
 PixelStep hue_step(double share, Arithmetic arithmetic);
 
-// An image's channels in a random order; a permutation of three is drawn, of which a grey image has
+// An image's channels in a random order; a permutation of three is drawn, of which a gray image has
 // nothing.
 PixelStep permutation_step(Draws& draws);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grayscale: the brightness of each pixel in place of its colour.
+// Grayscale: the brightness of each pixel in place of its color.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
@@ -22,7 +22,7 @@ const OpRecord kGrayscale{
         "num_output_channels equal channels, and keep their dtype. Masks are left as they are. "
         "torchvision and Pillow round differently: of all colors half differ by 1. What decoders "
         "turn to gray is always Pillow's.",
-    .page = {.section = "Colours", .step = "T.Grayscale(3)"},
+    .page = {.section = "Colors", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,
                 .doc = "1, or 3 for models that want three.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected values are torchvision's and Pillow's own, noted down; tests/test_colors.py compares all
-// colours with the libraries.
+// colors with the libraries.
 #include <gtest/gtest.h>
 
 #include "headrace/ops/op_test_record.h"
@@ -8,7 +8,7 @@
 namespace headrace::op_test {
 namespace {
 
-// Colours in a row: what torchvision 0.28's rgb_to_grayscale gives, and Pillow 13's convert("L").
+// Colors in a row: what torchvision 0.28's rgb_to_grayscale gives, and Pillow 13's convert("L").
 struct Color {
   int rgb[3];
   int torchvision, pillow;

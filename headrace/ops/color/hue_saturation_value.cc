@@ -115,7 +115,7 @@ const OpRecord kHueSaturationValue{
         "they are. HSV are 8 bits each, as OpenCV has them: hue from 0 to 179, the others from 0 "
         "to 255; so nine of ten colors become a neighbor even without a shift. What is gray "
         "stays gray.",
-    .page = {.section = "Colours", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
+    .page = {.section = "Colors", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
     .params = {limit_param("hue_shift_limit",
                            "x: a number from [-x, x] is added to the hue, modulo 180; or "
                            "(smallest, largest).",
@@ -151,7 +151,7 @@ const OpRecord kRandomHSV{
         "trained.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
         "they are. HSV are OpenCV's, as in HueSaturationValue. What is gray stays gray.",
-    .page = {.section = "Colours", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
+    .page = {.section = "Colors", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
     .params = {gain_param("hgain", "The hue is turned by a share of the circle from [-x, x].",
                           0.015),
                gain_param("sgain", "Saturation is multiplied by a factor from [1 - x, 1 + x].",

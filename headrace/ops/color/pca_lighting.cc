@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCALighting: light and tint changed along the main directions of ImageNet's colours, as AlexNet
+// PCALighting: light and tint changed along the main directions of ImageNet's colors, as AlexNet
 // was trained.
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// Of ImageNet's colours from 0 to 1, as fb.resnet.torch published them: standard deviations along
+// Of ImageNet's colors from 0 to 1, as fb.resnet.torch published them: standard deviations along
 // the directions, and the directions as columns.
 constexpr std::array<float, 3> kDeviations{0.2175f, 0.0188f, 0.0045f};
 constexpr float kDirections[3][3] = {
@@ -85,7 +85,7 @@ const OpRecord kPCALighting{
         "are left as they are. Three normal numbers a record weigh the eigenvectors, each with the "
         "root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). Bytes are rounded and clipped, "
         "floats are neither.",
-    .page = {.section = "Colours", .step = "T.PCALighting(0.5)"},
+    .page = {.section = "Colors", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",
                 .type = ParamType::kFloat,
                 .doc = "Standard deviation of the three numbers.",

@@ -30,7 +30,7 @@ const OpRecord kRandomAutocontrast{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass.",
-    .page = {.section = "Colours", .step = "T.RandomAutocontrast(1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("How probable it is that a record's images are stretched."),
                arithmetic_param()},
     .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's images, bit for bit",

@@ -28,7 +28,7 @@ const OpRecord kRandomChannelPermutation{
         "Puts an image's channels in a random order.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
         "masks are left as they are. The images of a record get the same order.",
-    .page = {.section = "Colours", .step = "T.RandomChannelPermutation()"},
+    .page = {.section = "Colors", .step = "T.RandomChannelPermutation()"},
     .params = {},
     .oracle = "torchvision v2's permute_channels, bit for bit; the order in distribution",
     .random = true,

@@ -30,7 +30,7 @@ const OpRecord kRandomEqualize{
         "masks are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass. Floats are equalized in steps of 1/255, as in "
         "torchvision; what lies beyond 0 to 1 counts as 0 or 1.",
-    .page = {.section = "Colours", .step = "T.RandomEqualize(1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomEqualize(1.0)"},
     .params = {probability_param("How probable it is that a record's images are equalized.")},
     .oracle = "torchvision v2's equalize, and Pillow's ImageOps.equalize, bit for bit",
     .example = {{"p", 0.9}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomGrayscale: grey in place of colour, with probability p.
+// RandomGrayscale: gray in place of color, with probability p.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -28,7 +28,7 @@ const OpRecord kRandomGrayscale{
         "Puts gray in place of color, with probability p; the number of channels stays.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, "
         "and masks are left as they are.",
-    .page = {.section = "Colours", .step = "T.RandomGrayscale(1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomGrayscale(1.0)"},
     .params = {probability_param("How probable it is that a record's images become gray.", 0.1),
                arithmetic_param()},
     .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's images, bit for bit",

@@ -12,7 +12,7 @@ const OpRecord kRandomInvert{
         "Turns images into their negatives, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are.",
-    .page = {.section = "Colours", .step = "T.RandomInvert(1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomInvert(1.0)"},
     .params = {probability_param("How probable it is that a record's images are inverted.")},
     .oracle = "torchvision v2's invert, bit for bit",
     .example = {{"p", 0.9}},

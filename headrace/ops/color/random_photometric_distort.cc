@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomPhotometricDistort: the colours' part of SSD's augmentation.
+// RandomPhotometricDistort: the colors' part of SSD's augmentation.
 #include <array>
 #include <limits>
 #include <optional>
@@ -88,7 +88,7 @@ const OpRecord kRandomPhotometricDistort{
         "probability p, as SSD was trained.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
         "left as they are. Contrast, where it is drawn, measures the image: a second pass.",
-    .page = {.section = "Colours", .step = "T.RandomPhotometricDistort(p=0.9)"},
+    .page = {.section = "Colors", .step = "T.RandomPhotometricDistort(p=0.9)"},
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),
                distort_param("contrast", "Smallest and largest factor.", {0.5, 1.5}, 0, kNoLargest),

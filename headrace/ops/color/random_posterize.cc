@@ -12,7 +12,7 @@ const OpRecord kRandomPosterize{
         "Keeps the highest bits of each value, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are.",
-    .page = {.section = "Colours", .step = "T.RandomPosterize(2, p=1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomPosterize(2, p=1.0)"},
     .params = {{.name = "bits",
                 .type = ParamType::kInt,
                 .doc = "How many of a value's 8 bits stay.",

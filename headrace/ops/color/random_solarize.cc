@@ -37,7 +37,7 @@ const OpRecord kRandomSolarize{
         "Inverts the values from a threshold on, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are.",
-    .page = {.section = "Colours", .step = "T.RandomSolarize(128, p=1.0)"},
+    .page = {.section = "Colors", .step = "T.RandomSolarize(128, p=1.0)"},
     .params = {{.name = "threshold",
                 .type = ParamType::kFloat,
                 .doc = "Values that are not below it are inverted; of float32 white is 1.",

@@ -132,15 +132,15 @@ class EncodeBoxes final : public RowOp {
     boxes.own(std::move(made));
   }
 
-  static Quad centre_of(const Quad& box) {
+  static Quad center_of(const Quad& box) {
     return {0.5f * (box[0] + box[2]), 0.5f * (box[1] + box[3]), box[2] - box[0], box[3] - box[1]};
   }
 
   Quad encoded(const Quad& box, const Quad& anchor, bool matches) const {
-    Quad out = centre_of(box);
+    Quad out = center_of(box);
     if (!offset_) return out;
     if (!matches) return {};
-    const Quad of = centre_of(anchor);
+    const Quad of = center_of(anchor);
     for (size_t i = 0; i < 2; ++i) {
       const float extent = out[i + 2] * scale_, whole = of[i + 2] * scale_;
       out[i] = ((out[i] * scale_ - of[i] * scale_) / whole - means_[i]) / stds_[i];

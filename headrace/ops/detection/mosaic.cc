@@ -21,14 +21,14 @@ struct Tile {
   int x = 0, y = 0;  // of the canvas, where `shown` begins
 };
 
-// One axis of a tile that ends (`before`) or begins at the centre.
+// One axis of a tile that ends (`before`) or begins at the center.
 struct Span {
   int place, begin, extent;
 };
-Span span_of(bool before, int centre, int length, int canvas) {
-  if (!before) return {centre, 0, std::min(length, canvas - centre)};
-  const int extent = std::min(length, centre);
-  return {centre - extent, length - extent, extent};
+Span span_of(bool before, int center, int length, int canvas) {
+  if (!before) return {center, 0, std::min(length, canvas - center)};
+  const int extent = std::min(length, center);
+  return {center - extent, length - extent, extent};
 }
 
 class Mosaic final : public PictureOp {
@@ -49,7 +49,7 @@ class Mosaic final : public PictureOp {
   bool decides_by(FieldKind kind) const override { return kind == FieldKind::kBoxes; }
 
   Result<void> apply(OpContext& context) const override {
-    const int x = centre(context.draws, size_.width), y = centre(context.draws, size_.height);
+    const int x = center(context.draws, size_.width), y = center(context.draws, size_.height);
     std::array<Record*, kTiles> records = {&context.record};
     for (size_t i = 1; i < kTiles; ++i) records[i] = &context.partners[i - 1];
     std::array<Tile, kTiles> tiles;
@@ -83,7 +83,7 @@ class Mosaic final : public PictureOp {
  private:
   Size canvas() const { return {2 * size_.height, 2 * size_.width}; }
 
-  int centre(Draws& draws, int length) const {
+  int center(Draws& draws, int length) const {
     const double drawn = draws.uniform(range_[0], range_[1]) * length;
     return std::clamp(static_cast<int>(drawn), 1, 2 * length - 1);
   }

@@ -25,7 +25,7 @@ struct BBoxLaw {
   std::array<double, 2> ratio, scaling;
   int64_t attempts, total_attempts;
   bool all_boxes, allows_none, by_iou;
-  std::optional<double> prune;  // the least share of a box; without it, centres decide
+  std::optional<double> prune;  // the least share of a box; without it, centers decide
 };
 
 struct BBoxWindow {

@@ -22,10 +22,10 @@ struct IoULaw {
 
 struct IoUWindow {
   Window window;
-  std::vector<bool> inside;  // by box: whether its centre is
+  std::vector<bool> inside;  // by box: whether its center is
 };
 
-// Which boxes have their centre in the window, where one of these overlaps it enough.
+// Which boxes have their center in the window, where one of these overlaps it enough.
 template <class Number>
 std::optional<std::vector<bool>> boxes_inside(const std::vector<Number>& corners,
                                               const Window& window, double least) {
@@ -74,7 +74,7 @@ std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size p
 template <class Number>
 std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size picture,
                                       const IoULaw& law, Draws& draws) {
-  // No window has a box whose centre lies nowhere in the picture (NaN): do not try for ever.
+  // No window has a box whose center lies nowhere in the picture (NaN): do not try for ever.
   if (!boxes_inside(corners, {0, 0, picture.width, picture.height}, 0)) return {};
   for (int option = 0; option < kMostOptions; ++option) {
     const double least = law.options[size_t(draws.below(std::ssize(law.options)))];

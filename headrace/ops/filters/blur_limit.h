@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameter blur_limit of MedianBlur and MotionBlur: the edge of the neighbourhood, an odd
+// The parameter blur_limit of MedianBlur and MotionBlur: the edge of the neighborhood, an odd
 // number that is drawn.
 #pragma once
 
@@ -15,7 +15,7 @@ inline Param blur_limit_param() {
   return {.name = "blur_limit",
           .type = ParamType::kInts,
           .doc =
-              "Smallest and largest edge of the neighbourhood in pixels, both odd and included, "
+              "Smallest and largest edge of the neighborhood in pixels, both odd and included, "
               "of which each odd one is as probable; one number is the largest, from 3 on.",
           .fallback = std::vector<int64_t>{3, 7},
           .minimum = 3,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GaussianBlur: each pixel a mean of its neighbourhood, weighted by the normal distribution.
+// GaussianBlur: each pixel a mean of its neighborhood, weighted by the normal distribution.
 #include "headrace/ops/filters/gaussian_blur.h"
 
 #include <algorithm>

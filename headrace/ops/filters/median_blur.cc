@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MedianBlur: each sample becomes the median of its square neighbourhood.
+// MedianBlur: each sample becomes the median of its square neighborhood.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -73,7 +73,7 @@ class MedianBlur final : public RemadeOp {
 const OpRecord kMedianBlur{
     .name = "MedianBlur",
     .doc =
-        "Replaces each sample by the median of its square neighbourhood, with probability p.\n\n"
+        "Replaces each sample by the median of its square neighborhood, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Each channel has its own medians; borders repeat the outermost pixels. "
         "What comes before is computed first, and a second pass begins.",

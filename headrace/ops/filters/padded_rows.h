@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows around a row of one channel, with borders: what filters of a neighbourhood read. It
+// The rows around a row of one channel, with borders: what filters of a neighborhood read. It
 // holds as many as these are high, whatever the picture is.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace headrace {
 
 class PaddedRows {
  public:
-  // `size`: of the neighbourhood's edge, odd.
+  // `size`: of the neighborhood's edge, odd.
   PaddedRows(const Picture& picture, int size, Padding padding)
       : picture_(picture),
         size_(size),
@@ -21,7 +21,7 @@ class PaddedRows {
         ring_(stride_ * size_t(size)),
         rows_(size_t(size)) {}
 
-  // The rows around `y` of a channel, each from half a neighbourhood left of the picture on, with
+  // The rows around `y` of a channel, each from half a neighborhood left of the picture on, with
   // 64 bytes beyond. Valid until the next call. REQUIRES: y rises one by one from 0 in each
   // channel.
   const uint8_t* const* around(int channel, int y) {

@@ -31,7 +31,7 @@ class CenterCrop final : public PictureOp {
       if (wide > 0 || high > 0) {
         geometry.pad({wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2}, kBlack);
       }
-      // torchvision's boxes are shifted and clamped once: to centre and size and back another time
+      // torchvision's boxes are shifted and clamped once: to center and size and back another time
       // would change their last bits.
       const bool only_pads =
           (wide > 0 || high > 0) && size.width <= size_.width && size.height <= size_.height;

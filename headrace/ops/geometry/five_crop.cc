@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FiveCrop, TenCrop: a picture's corners and its centre as fields of their own, and mirrored.
+// FiveCrop, TenCrop: a picture's corners and its center as fields of their own, and mirrored.
 #include <string>
 
 #include "headrace/base/registry.h"

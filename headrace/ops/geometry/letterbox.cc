@@ -12,7 +12,7 @@ namespace {
 struct Box {
   Size size;   // the picture has at most
   int stride;  // 0: the canvas has `size`; else the next multiple of this that holds the picture
-  bool enlarges, centred;
+  bool enlarges, centered;
 };
 
 // Of the picture, and what is added around it.
@@ -37,7 +37,7 @@ Placed placed_in(const Box& box, Size from) {
   };
   const int wide = free(box.size.width, placed.picture.width);
   const int high = free(box.size.height, placed.picture.height);
-  const int left = box.centred ? wide / 2 : 0, top = box.centred ? high / 2 : 0;
+  const int left = box.centered ? wide / 2 : 0, top = box.centered ? high / 2 : 0;
   placed.borders = {left, top, wide - left, high - top};
   return placed;
 }

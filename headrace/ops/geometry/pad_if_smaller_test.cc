@@ -7,13 +7,13 @@ namespace headrace::op_test {
 namespace {
 
 const Grid kGrid = recipe_test::random_grid(3, 4, 5, 1);
-constexpr double kBlack[] = {0, 0, 0}, kColour[] = {1, 2, 3};
+constexpr double kBlack[] = {0, 0, 0}, kColor[] = {1, 2, 3};
 
 TEST(PadIfSmaller, WhatLacksIsAddedOnTheRightAndAtTheBottom) {
   EXPECT_EQ(applied(*make_op("PadIfSmaller", {{"size", int64_t{7}}}), kGrid),
             with_borders(kGrid, 0, 0, 2, 3, kBlack));
   const auto op = make_op("PadIfSmaller", {{"size", Ints{6, 2}}, {"fill", Ints{1, 2, 3}}});
-  EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 0, 0, 0, 2, kColour));
+  EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 0, 0, 0, 2, kColor));
 }
 
 TEST(PadIfSmaller, APictureThatIsLargeEnoughStays) {

@@ -7,7 +7,7 @@ namespace headrace::op_test {
 namespace {
 
 const Grid kGrid = recipe_test::random_grid(3, 4, 5, 1);
-constexpr double kBlack[] = {0, 0, 0}, kColour[] = {1, 2, 3};
+constexpr double kBlack[] = {0, 0, 0}, kColor[] = {1, 2, 3};
 
 TEST(Pad, OneNumberIsAllBorders) {
   EXPECT_EQ(applied(*make_op("Pad", {{"padding", int64_t{2}}}), kGrid),
@@ -21,7 +21,7 @@ TEST(Pad, TwoNumbersAreLeftRightAndTopBottom) {
 
 TEST(Pad, FourNumbersAreLeftTopRightBottom) {
   const auto op = make_op("Pad", {{"padding", Ints{1, 2, 3, 4}}, {"fill", Ints{1, 2, 3}}});
-  EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 1, 2, 3, 4, kColour));
+  EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 1, 2, 3, 4, kColor));
   EXPECT_EQ(planned(*op, image_state({3, 4, 5})).shape, (Shape{3, 10, 9}));
   EXPECT_EQ(planned(*op, image_state({3, -1, 5})).shape, (Shape{3, -1, 9}));
 }

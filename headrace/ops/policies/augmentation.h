@@ -54,7 +54,7 @@ inline constexpr Augmentation::Kind kFourteenKinds[] = {
     Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
     Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
 
-// The tables of torchvision, in its order. `largest`: of shear, of turns, of colours' change; what
+// The tables of torchvision, in its order. `largest`: of shear, of turns, of colors' change; what
 // moves by is a share of the size, or pixels.
 struct AugmentationScale {
   double shear, degrees, color;

@@ -17,7 +17,7 @@
 namespace headrace::op_test {
 namespace {
 
-// Gives grey frames, each of its packet's number.
+// Gives gray frames, each of its packet's number.
 class NumberedFrames final : public VideoDecoder {
  public:
   Result<void> decode(const VideoTrack& track, const ByteRanges&, const FramePlan& plan,

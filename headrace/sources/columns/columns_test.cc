@@ -77,7 +77,7 @@ TEST(Columns, ArraysOfPicturesAreDeliveredAsTheyLie) {
   EXPECT_EQ(source->description(), "records of image, label (10 records)");
 }
 
-TEST(Columns, GreyPicturesNeedNoChannelAxis) {
+TEST(Columns, GrayPicturesNeedNoChannelAxis) {
   const SourcePtr source = records({{"mask", array<uint8_t>(2, {28, 28})}});
   EXPECT_EQ(source->schema()[0].kind, FieldKind::kMask);
   EXPECT_EQ(source->schema()[0].shape, (Shape{1, 28, 28}));

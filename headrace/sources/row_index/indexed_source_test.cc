@@ -129,7 +129,7 @@ TEST(IndexedSource, IsNotThereWhereThereIsNoFile) {
   EXPECT_THROW(with_row_index(photos.source, RowIndexUse::kUse, photos / "none"), Exception);
 }
 
-TEST(BuildRowIndex, CancelledLeavesNothing) {
+TEST(BuildRowIndex, CanceledLeavesNothing) {
   Photos photos;
   const auto cancel = [](int64_t, int64_t) { throw std::runtime_error("enough"); };
   EXPECT_THROW(build_row_index(photos.source, photos / "index", 2, cancel), std::runtime_error);

@@ -36,7 +36,7 @@ void take_range(std::string_view value, HttpResponse& out) {
   out.has_range = true;
 }
 
-Judgement wrong(std::string why) { return {.verdict = Verdict::kWrong, .why = std::move(why)}; }
+Judgment wrong(std::string why) { return {.verdict = Verdict::kWrong, .why = std::move(why)}; }
 
 std::string range_text(const HttpResponse& response) {
   if (!response.range_first) return "none";
@@ -44,7 +44,7 @@ std::string range_text(const HttpResponse& response) {
 }
 
 // A body that says which bytes it has, whatever the status (some servers answer 200).
-Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
+Judgment judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
   // Without it a begin would be taken for a whole object, and its rest would be missing in silence.
@@ -67,7 +67,7 @@ Judgement judge_range(const HttpResponse& response, const WantedRange& wanted) {
   return {.verdict = Verdict::kTake, .total = total, .body = body, .first = first};
 }
 
-Judgement judge_body(const HttpResponse& response, const WantedRange& wanted) {
+Judgment judge_body(const HttpResponse& response, const WantedRange& wanted) {
   const std::string coding = lower_case(response.encoding);
   if (!coding.empty() && coding != "identity") {
     return wrong("a body in the coding \"" + coding + "\", which was not requested");
@@ -151,8 +151,8 @@ std::string WantedRange::value() const {
          (bytes == kToTheEnd ? "" : std::to_string(first + bytes - 1));
 }
 
-Judgement judge(const HttpResponse& response, const WantedRange& wanted) {
-  const auto only = [](Verdict verdict) { return Judgement{.verdict = verdict}; };
+Judgment judge(const HttpResponse& response, const WantedRange& wanted) {
+  const auto only = [](Verdict verdict) { return Judgment{.verdict = verdict}; };
   switch (response.status) {
     case 200:
     case 206:
@@ -184,7 +184,7 @@ Judgement judge(const HttpResponse& response, const WantedRange& wanted) {
   }
 }
 
-Judgement judge_upload(const HttpResponse& response) {
+Judgment judge_upload(const HttpResponse& response) {
   switch (response.status) {
     case 200:
     case 201:

@@ -51,15 +51,15 @@ enum class Verdict : uint8_t {
   kWrong,      // the status and the headers contradict what was asked for
 };
 
-struct Judgement {
+struct Judgment {
   Verdict verdict = Verdict::kWrong;
   std::optional<uint64_t> total = {};  // bytes of the object
   std::optional<uint64_t> body = {};   // bytes of this body, where known
   uint64_t first = 0;                  // where the body begins in the object
   std::string why = {};                // of kWrong
 };
-Judgement judge(const HttpResponse& response, const WantedRange& wanted);
+Judgment judge(const HttpResponse& response, const WantedRange& wanted);
 // Of a PUT that must not replace an object: kChanged where there is one.
-Judgement judge_upload(const HttpResponse& response);
+Judgment judge_upload(const HttpResponse& response);
 
 }  // namespace headrace

@@ -22,7 +22,7 @@ constexpr WantedRange kPart{.first = 100, .bytes = 50};
 
 TEST(HttpResponse, AFittingRangeIsTaken) {
   const char* range = "content-range:  bytes 100-149/1000 ";
-  const Judgement judged = judge(response_of({"HTTP/1.1 206 Partial Content", range}), kPart);
+  const Judgment judged = judge(response_of({"HTTP/1.1 206 Partial Content", range}), kPart);
   EXPECT_EQ(judged.verdict, Verdict::kTake);
   EXPECT_EQ(judged.total, 1000U);
   EXPECT_EQ(judged.body, 50U);

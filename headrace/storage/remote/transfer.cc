@@ -197,8 +197,7 @@ size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer
 
 // False where there is no use in the rest of the body.
 bool Transfer::judge_head() {
-  const Judgement judged =
-      job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
+  const Judgment judged = job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
   judged_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
@@ -212,7 +211,7 @@ bool Transfer::judge_head() {
   return place(*judged_);
 }
 
-bool Transfer::place(const Judgement& judged) {
+bool Transfer::place(const Judgment& judged) {
   if (!job_->fetch.room) return true;
   ObjectFacts facts{.size = judged.total, .version = response_.version(), .etag = response_.etag};
   if (!request_.version.empty()) facts.version = facts.etag = request_.version;

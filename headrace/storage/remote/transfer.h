@@ -84,7 +84,7 @@ class Transfer {
   static int seek_body(void* transfer, int64_t offset, int origin);
   bool take(std::span<const char> data);
   bool judge_head();
-  bool place(const Judgement& judged);
+  bool place(const Judgment& judged);
   WantedRange wanted() const;
   std::string element_of_error(std::string_view name) const;
   FetchResult refused() const;
@@ -96,7 +96,7 @@ class Transfer {
   std::shared_ptr<FetchJob> job_;  // shared: with the other transfer of a hedged one, and timers
   HttpRequest request_;
   HttpResponse response_;
-  std::optional<Judgement> judged_;
+  std::optional<Judgment> judged_;
   void came(size_t bytes);
   double begun_ = 0, last_byte_ = 0;
   size_t sent_ = 0;  // bytes of an upload

@@ -15,7 +15,7 @@ from headrace.errors import warn
 
 Pixels = np.ndarray[Any, Any]  # uint8 (3, H, W)
 
-# Okabe and Ito's colours, which are told apart without red or green; white letters stand on them.
+# Okabe and Ito's colors, which are told apart without red or green; white letters stand on them.
 _COLORS = np.array(
     [
         (213, 94, 0),
@@ -30,7 +30,7 @@ _COLORS = np.array(
 )
 LETTERS = 10  # pixels that letters are high, with what hangs below the line
 _LEAST_SIDE = 240  # smaller pictures are enlarged before something is drawn
-_MASK_SHARE = 0.45  # of a mask's colour over the picture
+_MASK_SHARE = 0.45  # of a mask's color over the picture
 _BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
 
 
@@ -40,7 +40,7 @@ class Overlay(NamedTuple):
     boxes: Sequence[Pixels] = ()  # of each: corners (n, k, 2), x and y, in the order around it
     masks: Sequence[Pixels] = ()  # of each: (n, H, W), not 0 where the instance is
     ids: Sequence[Pixels] = ()  # of each: (H, W), class ids
-    points: Sequence[Pixels] = ()  # of each: (n, k, 2 or more): x, y, whether it is labelled
+    points: Sequence[Pixels] = ()  # of each: (n, k, 2 or more): x, y, whether it is labeled
     names: Sequence[str] = ()  # of rows
 
     def __bool__(self) -> bool:

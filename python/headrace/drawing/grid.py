@@ -94,7 +94,7 @@ def _per_channel(values: Sequence[float]) -> Pixels:
 
 
 def _equal_sizes(pictures: Sequence[Pixels]) -> list[Pixels]:
-    """Centred on white, where they differ."""
+    """Centered on white, where they differ."""
     height = max(picture.shape[1] for picture in pictures)
     width = max(picture.shape[2] for picture in pictures)
     out = []

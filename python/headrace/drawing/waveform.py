@@ -10,7 +10,7 @@ import numpy as np
 Pixels = np.ndarray[Any, Any]
 
 WIDTH, WAVE_HEIGHT, SPECTRUM_HEIGHT = 256, 64, 64
-_INK, _PAPER, _LINE = 40, 255, 200  # grey
+_INK, _PAPER, _LINE = 40, 255, 200  # gray
 _WINDOW = 512  # samples of a spectrum
 _RANGE_DB = 80.0  # that the spectrogram shows
 
@@ -23,8 +23,8 @@ def waveform_picture(samples: Pixels) -> Pixels:
     """
     sound: Pixels = np.asarray(samples, np.float32) / full_scale_of(samples)
     mono = sound.mean(axis=0) if sound.shape[1] else np.zeros(1, np.float32)
-    grey = np.concatenate([_wave(mono), _spectrum(mono)])
-    return np.repeat(grey[None], 3, axis=0)
+    gray = np.concatenate([_wave(mono), _spectrum(mono)])
+    return np.repeat(gray[None], 3, axis=0)
 
 
 def full_scale_of(samples: Pixels) -> int:
@@ -56,5 +56,5 @@ def _spectrum(mono: Pixels) -> Pixels:
     if not loudest > 0:
         return np.full(bands.shape, _PAPER, np.uint8)
     decibels = 10 * np.log10(np.maximum(bands / loudest, 10 ** (-_RANGE_DB / 10)))
-    grey: Pixels = (-decibels / _RANGE_DB * _PAPER).round().astype(np.uint8)
-    return grey
+    gray: Pixels = (-decibels / _RANGE_DB * _PAPER).round().astype(np.uint8)
+    return gray

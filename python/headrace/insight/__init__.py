@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is data the bottleneck, which part of it, and what to change: ``doctor``, ``watch``, ``region``.
 
-    measure      loops under the clock, and what the machine does meanwhile; no judgement
+    measure      loops under the clock, and what the machine does meanwhile; no judgment
     model        the law over numbers, the verdict, what a remedy is predicted to give
     probes       what a loader of one kind does for a record
     examination  the experiments in their order, what they found, what follows from it

@@ -141,7 +141,7 @@ def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
     )
 
 
-def _labelled(column: Any, labels: Any, classes: Sequence[str] = ()) -> Source:
+def _labeled(column: Any, labels: Any, classes: Sequence[str] = ()) -> Source:
     """A source of images (paths, or an array) and labels with the names of their classes."""
     columns = ColumnList()
     if isinstance(column, list):
@@ -162,7 +162,7 @@ def _folder(dataset: Any, _: Told) -> Dataset:
     if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
         raise NoFormat("it has a loader= of its own")
     labels = [label for _, label in dataset.samples]
-    return _pictures(dataset, _labelled(_decodable(dataset.samples), labels, _classes(dataset)))
+    return _pictures(dataset, _labeled(_decodable(dataset.samples), labels, _classes(dataset)))
 
 
 def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
@@ -176,17 +176,17 @@ def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
 
 def _cifar(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(np.asarray(dataset.data).transpose(0, 3, 1, 2))
-    return _pictures(dataset, _labelled(images, dataset.targets, _classes(dataset)), fixed=True)
+    return _pictures(dataset, _labeled(images, dataset.targets, _classes(dataset)), fixed=True)
 
 
 def _mnist(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)[:, None]
-    return _pictures(dataset, _labelled(images, dataset.targets, _classes(dataset)), fixed=True)
+    return _pictures(dataset, _labeled(images, dataset.targets, _classes(dataset)), fixed=True)
 
 
 def _svhn(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)
-    return _pictures(dataset, _labelled(images, dataset.labels, _classes(dataset)), fixed=True)
+    return _pictures(dataset, _labeled(images, dataset.labels, _classes(dataset)), fixed=True)
 
 
 def _tensors(dataset: Any, _: Told) -> Dataset:
@@ -233,7 +233,7 @@ def _image_dataset(dataset: Any, _: Told) -> Dataset:
     names = sorted(reader.class_to_idx, key=reader.class_to_idx.__getitem__)
     known = [reader.class_to_idx[name] for name in names] == list(range(len(names)))
     samples, classes = reader.samples, tuple(names) if known else ()
-    out = _pictures(dataset, _labelled(_decodable(samples), [n for _, n in samples], classes))
+    out = _pictures(dataset, _labeled(_decodable(samples), [n for _, n in samples], classes))
     out.note = "a file that cannot be read is an error (on_error=), where timm takes the next one"
     return out
 

@@ -121,10 +121,10 @@ def _is_upright(ops: tuple[Op, ...]) -> bool:
 
 def _first(ops: tuple[Op, ...]) -> list[Any]:
     """Gray images are decoded in colors first."""
-    return [Grey()] if ("convert", "L") in ops else []
+    return [Gray()] if ("convert", "L") in ops else []
 
 
-class Grey:
+class Gray:
     """``image.convert("L")`` of an image in colors."""
 
     def __call__(self, image: Any) -> Any:
@@ -180,7 +180,7 @@ def _raw(columns: dict[str, Column]) -> Callable[[int], dict[str, Any]]:
 
     def raw(number: int) -> dict[str, Any]:
         return {
-            name: opened(column["paths"][number], _until_grey(column["ops"]))
+            name: opened(column["paths"][number], _until_gray(column["ops"]))
             if "paths" in column
             else values[name][number]
             for name, column in columns.items()
@@ -189,7 +189,7 @@ def _raw(columns: dict[str, Column]) -> Callable[[int], dict[str, Any]]:
     return raw
 
 
-def _until_grey(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+def _until_gray(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     return tuple(("convert", "RGB") if op == ("convert", "L") else op for op in ops)
 
 

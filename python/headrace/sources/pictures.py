@@ -119,7 +119,7 @@ class PictureForm:
     """How the images of a field become (C, H, W)."""
 
     axis: int | None = None  # of the channels in arrays; None: none was seen, each is for itself
-    rgb: bool = False  # grey images of Pillow become RGB, as the others of the field are
+    rgb: bool = False  # gray images of Pillow become RGB, as the others of the field are
     ids: bool = False  # the numbers of Pillow's palette images remain: a mask's class ids
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:

@@ -130,7 +130,7 @@ class Source:
         """The same records, with other kinds for some fields.
 
         kinds: of fields, by name. "mask": an image of class ids, which are resized without mixing
-        and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
+        and never recolored; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
         the record's images, which must move with them; "tensor"; "label". Boxes of pixels
         follow the images if their format is declared: "boxes:xyxy", "boxes:xywh" or
         "boxes:cxcywh", or of rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy"; of

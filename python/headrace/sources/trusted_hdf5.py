@@ -171,5 +171,5 @@ def _native(value: Any) -> Any:
 
 def _picture(name: str, value: Any) -> Any:
     """A grayscale image gets its axis of channels."""
-    grey = name in ("image", "mask") and getattr(value, "ndim", 0) == 2
-    return value[None] if grey and value.dtype == np.uint8 else value
+    gray = name in ("image", "mask") and getattr(value, "ndim", 0) == 2
+    return value[None] if gray and value.dtype == np.uint8 else value

@@ -22,7 +22,7 @@ from headrace.trainers import MISFIT
 from headrace.trainers.waiting import WaitShare
 
 _UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective", "bgr")
-_GREY = 114  # around an image
+_GRAY = 114  # around an image
 
 
 class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
@@ -194,10 +194,10 @@ def steps_of(args: Any, mosaic: bool) -> list[Any]:
         scale=(1 - args.scale, 1 + args.scale),
         shear=(-args.shear, args.shear, -args.shear, args.shear) if args.shear else None,
         interpolation="bilinear",
-        fill=_GREY,
+        fill=_GRAY,
     )
     return [
-        T.Mosaic(size, fill=_GREY) if mosaic else T.Letterbox(size, fill=_GREY),
+        T.Mosaic(size, fill=_GRAY) if mosaic else T.Letterbox(size, fill=_GRAY),
         affine,
         *([T.CenterCrop(size)] if mosaic else []),
         T.RandomHSV(args.hsv_h, args.hsv_s, args.hsv_v),

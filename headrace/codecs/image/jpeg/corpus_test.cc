@@ -39,8 +39,8 @@ class JpegCorpus : public testing::TestWithParam<const char*> {
  protected:
   // The whole picture, some windows, and the strict verdict of one file.
   void compare(const Bytes& bytes) {
-    const bool grey = decoder_.header(bytes) && decoder_.header(bytes)->channels == 1;
-    const Pixels expected = oracle(bytes, grey ? JCS_GRAYSCALE : JCS_RGB);
+    const bool gray = decoder_.header(bytes) && decoder_.header(bytes)->channels == 1;
+    const Pixels expected = oracle(bytes, gray ? JCS_GRAYSCALE : JCS_RGB);
     if (expected.too_large) return;
     Pixels got = decoder_.whole(bytes, ColorMode::kStored);
     // Scans beyond the cap, and the lossless files that libjpeg-turbo 3 would read.

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const jpeg_test::Bytes bytes(data, data + size);
   Result<ImageHeader> header = decoder.header(bytes);
   if (!header || !check_limits(*header, kLimits)) return 0;
-  // The choice of window, colour and strictness comes from the bytes themselves.
+  // The choice of window, color and strictness comes from the bytes themselves.
   uint32_t hash = 2166136261u;
   for (const uint8_t byte : bytes) hash = (hash ^ byte) * 16777619u;
   jpeg_test::Draw draw(hash);

@@ -71,7 +71,7 @@ TEST(JpegHeader, GivesWhatTheFileWasMadeWith) {
   EXPECT_EQ(header->channels, 3);
   EXPECT_EQ(header->bits, 8);
   EXPECT_EQ(header->exif_orientation, 1);
-  EXPECT_EQ(decoder.header(encode(grey(5, 7)))->channels, 1);
+  EXPECT_EQ(decoder.header(encode(gray(5, 7)))->channels, 1);
   EXPECT_EQ(decoder.header(encode(cmyk(true, JCS_YCCK)))->channels, 4);
 }
 
@@ -160,7 +160,7 @@ TEST(JpegHeader, AHugePictureCostsNothingUntilItIsDecoded) {
 }
 
 TEST(JpegExif, OrientationIsReadInBothByteOrders) {
-  const Bytes jpeg = encode(grey(8, 8));
+  const Bytes jpeg = encode(gray(8, 8));
   Decoder decoder;
   for (const bool big : {false, true}) {
     for (int value = 1; value <= 8; ++value) {
@@ -249,13 +249,13 @@ TEST(JpegErrors, NothingIsPrinted) {
 
 TEST(JpegErrors, AWindowOfAnotherFileIsAnError) {
   Decoder decoder;
-  EXPECT_FALSE(decoder.window(encode(grey(8, 8)), {0, 0, 9, 8}, ColorMode::kGray, 1).ok);
+  EXPECT_FALSE(decoder.window(encode(gray(8, 8)), {0, 0, 9, 8}, ColorMode::kGray, 1).ok);
   EXPECT_EQ(decoder.last_code(), "HR0308");
 }
 
 TEST(JpegDecoder, APictureNeverSeesThePreviousOnesTables) {
   // Without DHT a fresh libjpeg-turbo takes the standard tables; without DQT it reports an error.
-  // Optimised and odd tables of a picture before must change neither.
+  // Optimized and odd tables of a picture before must change neither.
   FileSpec spec{.quality = 40};
   const Bytes progressive = encode({.progressive = true, .quality = 97});
   const Bytes jpeg = encode(spec);

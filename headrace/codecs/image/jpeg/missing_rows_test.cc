@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JPEG that was cut off used to be delivered with grey rows. Whether a row is there is a matter
+// A JPEG that was cut off used to be delivered with gray rows. Whether a row is there is a matter
 // of the file and the window alone: the same for every decoder, instruction set and form. Expected
 // values come from where the intact file's rows begin.
 #include <gtest/gtest.h>
@@ -56,11 +56,11 @@ Laid laid(FileSpec spec) {
   out.file = encode(spec);
   out.width = spec.width;
   out.height = spec.height;
-  const bool grey = spec.sampling.size() == 1;
+  const bool gray = spec.sampling.size() == 1;
   const Factors most = spec.sampling[0];
   out.mcu = 8 * most.v;
-  out.looks_down = !grey && most.v == 2;
-  const int mcu_width = grey ? 8 : 8 * most.h, mcu_height = grey ? 8 : 8 * most.v;
+  out.looks_down = !gray && most.v == 2;
+  const int mcu_width = gray ? 8 : 8 * most.h, mcu_height = gray ? 8 : 8 * most.v;
   const int wide = (spec.width + mcu_width - 1) / mcu_width;
   const int high = (spec.height + mcu_height - 1) / mcu_height;
   Decoder decoder;
@@ -69,7 +69,7 @@ Laid laid(FileSpec spec) {
       index.parse(decoder.row_index(out.file),
                   {wide, high, spec.restart_interval, static_cast<int>(spec.sampling.size())},
                   out.file.size()));
-  const int together = grey ? most.v : 1;
+  const int together = gray ? most.v : 1;
   for (int m = together; m < high; m += together) {
     const JpegRowEntry& next = index.row(m);
     size_t end = next.byte + (next.bit > 0);
@@ -143,7 +143,7 @@ TEST(JpegMissingRows, ACutPictureIsRefusedOnlyWhereTheWindowNeedsRowsThatItLacks
   EXPECT_GT(taken, 100);
 }
 
-TEST(JpegMissingRows, WithRepairTheyAreLibjpegsGrey) {
+TEST(JpegMissingRows, WithRepairTheyAreLibjpegsGray) {
   for (const FileSpec& spec : kinds()) {
     const Bytes whole = encode(spec), file = cut(whole, whole.size() * 2 / 3);
     Decoder decoder;

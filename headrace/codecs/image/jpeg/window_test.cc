@@ -35,7 +35,7 @@ const std::vector<NamedSampling>& samplings() {
                                                  {"2x1,2x1,2x1", {{2, 1}, {2, 1}, {2, 1}}},
                                                  {"3x1", {{3, 1}, {1, 1}, {1, 1}}},
                                                  {"1x3", {{1, 3}, {1, 1}, {1, 1}}},
-                                                 {"grey", {{1, 1}}},
+                                                 {"gray", {{1, 1}}},
                                                  {"gray 2x2", {{2, 2}}},
                                                  {"CMYK", {{1, 1}, {1, 1}, {1, 1}, {1, 1}}},
                                                  {"CMYK 2x2", {{2, 2}, {1, 1}, {1, 1}, {2, 2}}}};
@@ -69,8 +69,8 @@ FileSpec spec_of(const NamedSampling& sampling, const Variant& variant, int widt
 class Comparison {
  public:
   explicit Comparison(Bytes bytes) : bytes_(std::move(bytes)) {
-    const bool grey = decoder_.header(bytes_) && decoder_.header(bytes_)->channels == 1;
-    expected_ = oracle(bytes_, grey ? JCS_GRAYSCALE : JCS_RGB);
+    const bool gray = decoder_.header(bytes_) && decoder_.header(bytes_)->channels == 1;
+    expected_ = oracle(bytes_, gray ? JCS_GRAYSCALE : JCS_RGB);
     if (expected_.channels == 4) {
       for (uint8_t& value : expected_.data) value = uint8_t(255 - value);
     }
@@ -227,8 +227,8 @@ TEST(JpegDamage, AThousandMutationsGiveLibjpegTurbosPixelsOrAnError) {
           break;
       }
     }
-    const bool grey = sampling.factors.size() == 1;
-    const Pixels expected = oracle(bytes, grey ? JCS_GRAYSCALE : JCS_RGB);
+    const bool gray = sampling.factors.size() == 1;
+    const Pixels expected = oracle(bytes, gray ? JCS_GRAYSCALE : JCS_RGB);
     if (expected.too_large) continue;
     const ColorMode mode = expected.channels == 1 ? ColorMode::kGray : ColorMode::kRGB;
     if (expected.channels == 4) continue;  // covered by windows above; converted here

@@ -25,7 +25,7 @@ void add(Bytes& out, std::initializer_list<int> bytes) {
   for (const int byte : bytes) out.push_back(uint8_t(byte));
 }
 
-// A screen whose palette has the colours (10, 20, 30), (40, 50, 60), ... and background 3.
+// A screen whose palette has the colors (10, 20, 30), (40, 50, 60), ... and background 3.
 Bytes gif_head() {
   Bytes out = {'G', 'I', 'F', '8', '9', 'a'};
   add(out, {kSize, 0, kSize, 0, 0x80 | 1, 3, 0});

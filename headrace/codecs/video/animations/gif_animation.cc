@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GIF as a video. Frames are those of Pillow, each converted to RGB: what is left free of the first
-// one has the transparent index' colour, else that of index 0, and what a frame disposes of becomes
-// the transparent index' colour, else the background's, by the frame's palette.
+// one has the transparent index' color, else that of index 0, and what a frame disposes of becomes
+// the transparent index' color, else the background's, by the frame's palette.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -22,7 +22,7 @@ constexpr std::string_view kGifName = "GIF";
 
 using Color = std::array<uint8_t, 3>;
 
-// A palette looked up as Pillow does: without one indices are greys, and those past its end black.
+// A palette looked up as Pillow does: without one indices are grays, and those past its end black.
 struct Colors {
   explicit Colors(GifPalette palette) {
     for (size_t i = 0; i < of.size(); ++i) {
@@ -101,8 +101,8 @@ class GifAnimation final : public Animation {
     disposes_ = {};
   }
 
-  // Disposal 2 leaves a colour, 3 and more what was there before the frame: all it knows of the
-  // first one is its transparent colour, and without that it stays.
+  // Disposal 2 leaves a color, 3 and more what was there before the frame: all it knows of the
+  // first one is its transparent color, and without that it stays.
   void note_disposal(const GifFrame& frame, const Colors& colors) {
     if (disposal_ < 2 || frame.place.empty()) return;
     const bool restores = disposal_ > 2;
@@ -125,7 +125,7 @@ class GifAnimation final : public Animation {
 
   void draw(const GifFrame& frame, const Colors& colors) {
     const Window& place = frame.place;
-    // The first frame is drawn with its transparent pixels: they have a colour, too.
+    // The first frame is drawn with its transparent pixels: they have a color, too.
     const int skipped = begun_ && frame.transparent ? *frame.transparent : -1;
     auto draw_row = [&, stored = 0](int y) mutable {
       const uint8_t* const in = indices_.data() + size_t(stored++) * size_t(place.width);

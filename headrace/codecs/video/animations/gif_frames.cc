@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kScreenBytes = 13, kDescriptorBytes = 10;
 
-// One whose entries are the 256 greys is none: Pillow's rule, which says what an index past its end
+// One whose entries are the 256 grays is none: Pillow's rule, which says what an index past its end
 // becomes.
 GifPalette needed(GifPalette palette) {
   for (size_t i = 0; i < palette.size(); ++i) {

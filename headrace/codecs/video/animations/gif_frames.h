@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-using GifPalette = std::span<const uint8_t>;  // red, green, blue; empty: none, the grey ones
+using GifPalette = std::span<const uint8_t>;  // red, green, blue; empty: none, the gray ones
 
 struct GifScreen {
   int width = 0, height = 0;

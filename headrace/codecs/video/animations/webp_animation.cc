@@ -3,7 +3,7 @@
 // as libwebp's WebPAnimDecoder does, so they are Pillow's, each converted to RGB.
 //
 // Source: the WebP container's specification, "Animation"; libwebp's src/demux/anim_decode.c for
-// how colours are blended in integers.
+// how colors are blended in integers.
 #include <algorithm>
 #include <array>
 #include <cassert>

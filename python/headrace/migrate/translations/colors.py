@@ -24,8 +24,8 @@ def grayscale(transform: Any, form: Form) -> Made:
     return [ours], [ours], transform
 
 
-@translation("headrace.Grey")
-def grey(transform: Any, form: Form) -> Made:
+@translation("headrace.Gray")
+def gray(transform: Any, form: Form) -> Made:
     ours = T.Grayscale(1, arithmetic="pillow")
     return [ours], [ours], transform
 

@@ -215,9 +215,9 @@ TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
   EXPECT_EQ(decoder.whole(bytes).warnings, 1);
 }
 
-// A grey picture is laid out without its factors, but libjpeg refuses impossible ones.
-TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGreyPictures) {
-  Bytes bytes = encode(grey(20, 20));
+// A gray picture is laid out without its factors, but libjpeg refuses impossible ones.
+TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGrayPictures) {
+  Bytes bytes = encode(gray(20, 20));
   const size_t frame = marker_offsets(bytes, 0xC0).front();
   bytes[frame + 11] = 0x3D;
   Decoder decoder;

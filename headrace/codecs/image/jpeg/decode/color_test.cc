@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours are what Pillow makes of the pixels that libjpeg-turbo gives.
+// Colors are what Pillow makes of the pixels that libjpeg-turbo gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace headrace::jpeg_test {
 namespace {
 
-TEST(JpegColor, GreyIsPillowsConvertOfTheColours) {
+TEST(JpegColor, GrayIsPillowsConvertOfTheColors) {
   const Bytes jpeg = encode({.width = 70, .height = 50});
   const Pixels rgb = oracle(jpeg);
   Decoder decoder;
@@ -23,8 +23,8 @@ TEST(JpegColor, GreyIsPillowsConvertOfTheColours) {
   }
 }
 
-TEST(JpegColor, GreyFilesStayGreyOrAreReplicated) {
-  const Bytes jpeg = encode(grey(33, 21));
+TEST(JpegColor, GrayFilesStayGrayOrAreReplicated) {
+  const Bytes jpeg = encode(gray(33, 21));
   const Pixels expected = oracle(jpeg, JCS_GRAYSCALE);
   Decoder decoder;
   EXPECT_EQ(decoder.whole(jpeg, ColorMode::kGray).data, expected.data);

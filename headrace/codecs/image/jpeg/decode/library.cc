@@ -35,7 +35,7 @@ const ErrorCode kMissingRows{
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 
 // Note [Why rows are not aligned]
-// On x86 libjpeg-turbo's colour conversion writes past the caches where a row starts at a multiple
+// On x86 libjpeg-turbo's color conversion writes past the caches where a row starts at a multiple
 // of a vector. The sink reads the row at once and would wait for memory; 8 bytes off, the same
 // code writes into the cache.
 constexpr size_t kOffAlignment = 8;
@@ -90,7 +90,7 @@ struct JpegLibraryDecoder::Columns {
 
 // Note [Why a cropped decode equals the slice]
 // jpeg_crop_scanline makes libjpeg take the crop's edges for the picture's. Upsampling looks at one
-// neighbouring chroma sample, so one more pixel on each side, cut off afterwards, makes that
+// neighboring chroma sample, so one more pixel on each side, cut off afterwards, makes that
 // invisible: the left edge then falls to a multiple of the iMCU below it. Two more traps: a crop
 // narrower than two chroma samples changes the upsampling filter, hence the least width; and block
 // smoothing of files whose scans are missing looks two blocks around, hence no crop for those.
@@ -109,7 +109,7 @@ JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
 
 namespace {
 
-// Whether upsampling takes a neighbour from the row below, as libjpeg's fancy filters do.
+// Whether upsampling takes a neighbor from the row below, as libjpeg's fancy filters do.
 bool looks_down(const jpeg_decompress_struct& cinfo) {
   const auto looks = [&](const jpeg_component_info& component) {
     if (component.v_samp_factor * 2 != cinfo.max_v_samp_factor) return false;

@@ -25,7 +25,7 @@ class JpegRows {
   // the picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
   void begin(const JpegFrame& frame, const Window& window, ColorMode color, RowSink* sink);
 
-  // MCU rows that hold the window's rows and the neighbours that upsampling looks at.
+  // MCU rows that hold the window's rows and the neighbors that upsampling looks at.
   int first_mcu_row() const { return first_mcu_row_; }
   int end_mcu_row() const { return end_mcu_row_; }
   // The block columns [first, end) of component c that are needed. `first` is a multiple of 4, so
@@ -103,7 +103,7 @@ class JpegRows {
   std::array<Plane, 4> planes_;
   Buffer memory_;                             // of all that follows
   std::array<uint8_t*, 4> wide_{};            // a row of each component, upsampled
-  std::array<uint8_t*, 3> between_{};         // a row of RGB, on the way to grey
+  std::array<uint8_t*, 3> between_{};         // a row of RGB, on the way to gray
   std::array<uint8_t*, 4> delivered_{};       // the channels of the first row that is delivered
   ptrdiff_t row_ = 0, delivered_stride_ = 0;  // bytes of a row of one channel, and of all
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What libjpeg's coefficients become here is the slice of what libjpeg makes of them itself: for
-// all samplings, sizes, windows and colours.
+// all samplings, sizes, windows and colors.
 #include "headrace/codecs/image/jpeg/decode/rows.h"
 
 #include <gtest/gtest.h>
@@ -209,7 +209,7 @@ class Rows : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // The whole picture and a few windows, in every colour.
+  // The whole picture and a few windows, in every color.
   void expect_equal(Picture& picture, int windows) {
     const Window all{0, 0, picture.frame.width, picture.frame.height};
     for (const ColorMode mode : kModes) ASSERT_EQ(picture.compare(rows_, all, mode), "");
@@ -266,7 +266,7 @@ TEST_P(Rows, EqualTheSliceAtEveryOffset) {
   }
 }
 
-TEST_P(Rows, EqualTheSliceInEveryColourSpace) {
+TEST_P(Rows, EqualTheSliceInEveryColorSpace) {
   for (const std::vector<Factors>& sampling : samplings()) {
     if (sampling.size() == 1) continue;
     for (const J_COLOR_SPACE space : {JCS_RGB, JCS_CMYK, JCS_YCCK}) {

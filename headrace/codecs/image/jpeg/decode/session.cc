@@ -113,7 +113,7 @@ void JpegSession::on_error(j_common_ptr cinfo) {
 }
 
 // Note [When libjpeg makes rows up]
-// Where a scan ends too early, libjpeg fills what is left of it with zeros, which makes grey. It
+// Where a scan ends too early, libjpeg fills what is left of it with zeros, which makes gray. It
 // ends at the file's end, where the library puts an end marker of its own, and at every marker but
 // the restarts that the file announced: after those it goes on. The moment shows in two places:
 // where bits are wanted in front of such a marker, and where a restart is looked for and another

@@ -125,12 +125,12 @@ TEST(JpegDeviceBatch, CoefficientsEqualLibjpegs) {
   }
 }
 
-TEST(JpegDeviceBatch, ColoursBecomeWhatTheCpuMakesOfThem) {
-  const FileSpec gray = grey(33, 19);
+TEST(JpegDeviceBatch, ColorsBecomeWhatTheCpuMakesOfThem) {
+  const FileSpec one_channel = gray(33, 19);
   const FileSpec rgb{
       .width = 33, .height = 19, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB};
   const FileSpec ycc{.width = 33, .height = 19};
-  for (const FileSpec& spec : {gray, rgb, ycc}) {
+  for (const FileSpec& spec : {one_channel, rgb, ycc}) {
     const Bytes bytes = encode(spec);
     Decoder decoder;
     for (const ColorMode color : {ColorMode::kRGB, ColorMode::kGray, ColorMode::kStored}) {

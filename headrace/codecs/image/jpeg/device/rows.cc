@@ -260,7 +260,7 @@ size_t most_runs(const JpegDeviceRows& rows) {
   return interval ? size_t(rows.header.frame.mcus_wide / interval) + 2 : 1;
 }
 
-// The longest first, as far as bits tell: neighbours in a warp end at about the same time.
+// The longest first, as far as bits tell: neighbors in a warp end at about the same time.
 void sort_jobs(std::vector<RowJob>& jobs, size_t first) {
   constexpr int kBits = 8, kLengths = 256;
   const auto number_of = [](const RowJob& job) {

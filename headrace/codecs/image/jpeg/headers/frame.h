@@ -20,7 +20,7 @@ struct JpegComponent {
   int blocks_wide = 0, blocks_high = 0;  // blocks that hold them, without padding to whole MCUs
 };
 
-// Which colours the components stand for. No marker says so with certainty; readers guess from what
+// Which colors the components stand for. No marker says so with certainty; readers guess from what
 // writers have left behind, and jpeg_color_of() is libjpeg's guess.
 enum class JpegColor : uint8_t { kGray, kYCbCr, kRGB, kCMYK, kYCCK };
 

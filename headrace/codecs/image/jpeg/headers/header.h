@@ -15,7 +15,7 @@ namespace headrace {
 
 struct JpegHeader {
   JpegFrame frame;  // laid out
-  // Rows of MCUs that libjpeg reads as one: the vertical factor of a grey picture, which says
+  // Rows of MCUs that libjpeg reads as one: the vertical factor of a gray picture, which says
   // nothing else.
   int rows_at_once = 1;
   int restart_interval = 0;

@@ -25,7 +25,7 @@ class JpegHeaderReader {
   JpegHeaderReader(Kind kind, JpegHeader& header);
 
   bool take(const JpegSegment& segment);
-  // At the first scan: what the components' colours are.
+  // At the first scan: what the components' colors are.
   void find_color();
 
  private:

@@ -32,7 +32,7 @@ int rows_of(const JpegFrame& frame) {
   return rows;
 }
 
-// Sizes, colours, components with their tables. Returns the offset after them.
+// Sizes, colors, components with their tables. Returns the offset after them.
 Result<size_t> parse_frame(PackedPicture& picture) {
   const std::span<const uint8_t> bytes = picture.bytes;
   JpegFrame& frame = picture.frame;
@@ -46,7 +46,7 @@ Result<size_t> parse_frame(PackedPicture& picture) {
   if (bytes.size() < end) return damaged("the bytes end inside the tables", bytes.size());
   if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("no such colors", 11);
   frame.color = static_cast<JpegColor>(bytes[11]);
-  constexpr std::array<int, 5> kComponents = {1, 3, 3, 4, 4};  // by colour
+  constexpr std::array<int, 5> kComponents = {1, 3, 3, 4, 4};  // by color
   if (kComponents[bytes[11]] != frame.count) return damaged("colors and components differ", 11);
   frame.width = field<uint16_t>(bytes, 12);
   frame.height = field<uint16_t>(bytes, 14);

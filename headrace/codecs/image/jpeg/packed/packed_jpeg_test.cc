@@ -81,11 +81,11 @@ class PackedJpeg : public testing::TestWithParam<SimdForm> {
 // One for all files of a test: nothing of a picture may reach the next.
 class Comparison {
  public:
-  // Pixels in every colour mode, whole and in windows; coefficients; the file.
+  // Pixels in every color mode, whole and in windows; coefficients; the file.
   void compare(const Bytes& file, const Bytes& bytes, int windows) {
     ASSERT_TRUE(is_packed_jpeg(bytes));
-    const bool grey = plain_.header(file)->channels == 1;
-    const Pixels expected = oracle(file, grey ? JCS_GRAYSCALE : JCS_RGB);
+    const bool gray = plain_.header(file)->channels == 1;
+    const Pixels expected = oracle(file, gray ? JCS_GRAYSCALE : JCS_RGB);
     ASSERT_TRUE(expected.ok);
     Pixels got = packed_.whole(bytes, ColorMode::kStored);
     ASSERT_TRUE(got.ok) << got.error;
@@ -228,7 +228,7 @@ TEST(PackedJpegCodec, SaysWhyAFileCannotBePacked) {
 std::vector<Bytes> pictures_to_damage() {
   FileSpec large{.width = 300, .height = 90, .quality = 98};
   return {packed(encode(large)), packed(encode({.width = 40, .height = 33})),
-          packed(encode(grey(17, 30))), packed(encode(cmyk(true, JCS_YCCK)))};
+          packed(encode(gray(17, 30))), packed(encode(cmyk(true, JCS_YCCK)))};
 }
 
 TEST(PackedJpegDamage, CutOffAnywhereIsAnErrorWithAPlace) {
@@ -303,7 +303,7 @@ TEST(PackedJpegDamage, FromTheFutureIsCalledSo) {
 
 TEST(PackedJpegDamage, NeverAllocatesWhatTheBytesDoNotHave) {
   PackedDecoder decoder;
-  Bytes huge = packed(encode(grey(16, 16)));
+  Bytes huge = packed(encode(gray(16, 16)));
   huge[12] = huge[13] = huge[14] = huge[15] = 0xFF;  // 65535 x 65535
   EXPECT_FALSE(decoder.header(huge));
   EXPECT_FALSE(decoder.coefficients(huge));

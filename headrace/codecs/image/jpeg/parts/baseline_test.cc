@@ -41,7 +41,7 @@ TEST(BaselineJpeg, HasTheSamePixelsAndTheBestTables) {
   }
 }
 
-TEST(BaselineJpeg, KeepsColours) {
+TEST(BaselineJpeg, KeepsColors) {
   for (const FileSpec& spec :
        {FileSpec{.sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB, .progressive = true},
         jpeg_test::cmyk(true, JCS_CMYK), jpeg_test::cmyk(true, JCS_YCCK),

@@ -62,7 +62,7 @@ class JpegBitWriter {
   void emit(uint64_t eight) {
     reserve();
     // A byte of ones carries into its top bit from one below: all ones or,
-    // rarely, a neighbour.
+    // rarely, a neighbor.
     constexpr uint64_t kLow = 0x0101010101010101u, kHigh = 0x8080808080808080u;
     if (eight & kHigh & ~(eight + kLow)) {
       for (int shift = 56; shift >= 0; shift -= 8) put_byte(uint8_t(eight >> shift));

@@ -126,11 +126,11 @@ TEST_F(JpegPartsTest, LongRunsOfEmptyBlocksComeBack) {
   expect_round_trip(encode_flat(spec, 31));
 }
 
-TEST_F(JpegPartsTest, ColoursAreThoseThatLibjpegGuesses) {
+TEST_F(JpegPartsTest, ColorsAreThoseThatLibjpegGuesses) {
   const auto color_of = [](const FileSpec& spec) {
     return split_jpeg(jpeg_test::encode(spec))->frame.color;
   };
-  EXPECT_EQ(color_of(jpeg_test::grey(9, 9)), JpegColor::kGray);
+  EXPECT_EQ(color_of(jpeg_test::gray(9, 9)), JpegColor::kGray);
   EXPECT_EQ(color_of({}), JpegColor::kYCbCr);
   EXPECT_EQ(color_of({.sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB}),
             JpegColor::kRGB);
@@ -140,7 +140,7 @@ TEST_F(JpegPartsTest, ColoursAreThoseThatLibjpegGuesses) {
 
 TEST_F(JpegPartsTest, BytesBehindTheEndComeBack) {
   Bytes file = jpeg_test::encode({});
-  const Bytes other = jpeg_test::encode(jpeg_test::grey(20, 20));
+  const Bytes other = jpeg_test::encode(jpeg_test::gray(20, 20));
   file.insert(file.end(), other.begin(), other.end());
   file.insert(file.end(), {0xFF, 0xFF, 0x00});
   expect_round_trip(file);
@@ -317,7 +317,7 @@ TEST_F(JpegPartsTest, WhatIsNotTakenApartHasAReasonToCountBy) {
 // Zeros that are spelled out up to the last coefficient mean the same and take
 // more bits: nothing else of the file says that they were written so.
 TEST_F(JpegPartsTest, UnusualCodesAreNotTakenApart) {
-  // Grey, 8 x 8; AC code 0 = sixteen zeros, 10 = end of block; DC code 0 = no
+  // Gray, 8 x 8; AC code 0 = sixteen zeros, 10 = end of block; DC code 0 = no
   // difference.
   Bytes file = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
   file.insert(file.end(), 64, 1);

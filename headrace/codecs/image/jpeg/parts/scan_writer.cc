@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// For four neighbours in natural order, a bit each: the bits of their places in zigzag order.
+// For four neighbors in natural order, a bit each: the bits of their places in zigzag order.
 using ZigzagBits = std::array<std::array<uint64_t, 16>, 16>;
 const ZigzagBits kZigzagBits = [] {
   ZigzagBits bits{};

@@ -27,7 +27,7 @@ class TemplateInvert final : public PixelOp {
 
 const OpRecord kTemplateInvert{.name = "TemplateInvert",
                                .doc = "The negative of an image.\n\nuint8 images; they stay so.",
-                               .page = {.section = "Colours", .step = "T.TemplateInvert()"},
+                               .page = {.section = "Colors", .step = "T.TemplateInvert()"},
                                .params = {},
                                .oracle = "torchvision v2's invert, bit for bit",
                                .make = [](const Arguments&) -> std::unique_ptr<Op> {
