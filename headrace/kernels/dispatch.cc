@@ -37,7 +37,7 @@ Registers cpuid(uint32_t leaf) {
   return r;
 }
 
-// Which register states the operating system saves: without it the instructions fault.
+// The register states that the operating system saves: without them the instructions fault.
 uint64_t saved_states(const Registers& leaf1) {
   if (!(leaf1.c & bit_OSXSAVE)) return 0;
   uint32_t low, high;
@@ -45,7 +45,7 @@ uint64_t saved_states(const Registers& leaf1) {
   return uint64_t{high} << 32 | low;
 }
 
-// What the level above scalar, and the one above that, lack here; empty where they lack nothing.
+// Features that the level above scalar, and the one above that, lack here; empty if they lack none.
 std::string lacks_of_avx2() {
   constexpr uint64_t kAvxStates = 0x06;  // XMM, YMM
   constexpr uint32_t kLeaf1C = bit_FMA | bit_F16C | bit_AVX;

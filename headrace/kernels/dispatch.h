@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction set the kernels use: the best that this CPU has, chosen once, or forced for
+// The instruction set that the kernels use: the best one of this CPU, chosen once, or forced for
 // tests by HEADRACE_SIMD=scalar|avx2|avx2-slow-pdep|avx512|neon. Results are equal on all levels.
 //
 // pdep and pext, of BMI2, are microcode on some CPUs (AMD before Zen 3, Hygon), hundreds of cycles
@@ -19,7 +19,7 @@ namespace headrace {
 // GFNI. kNeon: what every 64-bit ARM has.
 enum class SimdLevel { kScalar, kAvx2, kAvx512, kNeon };
 
-// Of simd_level(), which every row of a picture asks a dozen times; -1 before its first call.
+// The result of simd_level(), which every row of a picture reads often; -1 before the first call.
 extern std::atomic<int> simd_level_in_force;
 SimdLevel choose_simd_level();
 
@@ -34,7 +34,7 @@ void set_simd_level(SimdLevel level);
 std::vector<SimdLevel> available_levels();  // of this CPU, worst first
 std::string_view name_of(SimdLevel level);
 
-// What a kernel has for each level, for the one in force. Null: this architecture has no such
+// Chooses the level in force among those that a kernel has. Null: this architecture has no such
 // level. A kernel that has nothing for NEON is its scalar twin there.
 template <typename Kernel>
 class ByLevel {

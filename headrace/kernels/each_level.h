@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <cstring>
 
-// What a kernel may say before this header:
+// Macros that a kernel may define before this header:
 // HEADRACE_OWN_SCALAR  its scalar level is not written in lanes, and stands before this header, in
 //                      namespace headrace::scalar;
 // HEADRACE_AVX2_KERNEL, HEADRACE_AVX512_KERNEL, HEADRACE_NEON_KERNEL

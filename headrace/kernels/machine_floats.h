@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels do with floats beside the four operations: on a GPU an instruction or two each,
-// elsewhere its twin. The same bits everywhere: nothing is fused but what fma() names.
+// Float operations of kernels beyond the basic four: on a GPU an instruction or two each,
+// elsewhere the scalar reference. The same bits everywhere: only fma() is fused.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
 // Rows of such numbers as columns, from -1 up to 1: number y of row x is out[y * stride + x].
 // REQUIRES: stride is a multiple of 16, at least `width`, and so is the room of the last row.
 void uniform_columns(uint64_t key, int width, int height, int64_t stride, float* out);
-// Of the standard normal distribution, between -5.8 and 5.8; the same room.
+// Standard normal numbers, between -5.8 and 5.8; the same room.
 void normal_row(uint64_t key, uint32_t row, int count, float* out);
 
 // A row of 8 bits where some samples become 255 and some 0: those whose number, without its lowest
@@ -29,7 +29,7 @@ void normal_row(uint64_t key, uint32_t row, int count, float* out);
 void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
                   int32_t either, uint8_t* out);
 
-// What torchvision adds to 8 bits: mean + noise * sigma, cut off to a whole number; then clipped to
+// torchvision's noise on 8 bits: mean + noise * sigma, truncated to an integer; then clipped to
 // 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.
 struct ByteNoise {
   float mean = 0, sigma = 0;

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// What is stored can be read by other threads, and by devices, once this returns and they
+// The copy can be read by other threads, and by devices, once this returns and they
 // synchronize with the caller. REQUIRES: no overlap.
 void copy_non_temporal(void* to, const void* from, size_t bytes);
 

@@ -4,8 +4,8 @@
 
 namespace headrace {
 
-// Of one pdep that waits for the one before, in multiplications that do: 1 where it is a circuit,
-// 6 to 100 where it is microcode. Takes microseconds. REQUIRES: BMI2. 0 on other architectures.
+// The cost of a pdep that waits for the one before, in dependent multiplications: 1 for a circuit,
+// 6 to 100 for microcode. Takes microseconds. REQUIRES: BMI2. 0 on other architectures.
 double pdep_cost();
 constexpr double kSlowPdepCost = 3;
 

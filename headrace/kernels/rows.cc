@@ -33,8 +33,8 @@ void transpose_bytes(const uint8_t* in, ptrdiff_t stride, int width, int height,
   }
 }
 
-// Of kWord x kWord bytes: halves of the square change places, then halves of these, in words of
-// which the first byte is the lowest.
+// Transposes kWord x kWord bytes: halves of the square are swapped, then halves of these, in words
+// of which the first byte is the lowest.
 void transpose_words(const uint8_t* in, ptrdiff_t stride, uint8_t* out, ptrdiff_t out_stride) {
   uint64_t rows[kWord];
   for (int y = 0; y < kWord; ++y) std::memcpy(&rows[y], in + y * stride, kWord);

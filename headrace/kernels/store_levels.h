@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for store.cc. Internal to kernels/.
+// The functions of store.cc per SIMD level. Internal to kernels/.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace headrace::op_test {
 namespace {
 
-// What every operator promises, for all that are registered, with the arguments of its example.
+// Promises of every registered operator, with the arguments of its example.
 
 // Whether this default usually does nothing, so that what it is for is never met.
 bool is_neutral(const ParamValue& value) {
@@ -33,7 +33,7 @@ void for_each_step(Call&& call) {
   }
 }
 
-// What the operator decides by, where it needs more than pictures.
+// The fields by which the operator decides, if it needs more than pictures.
 void add_objects(const Op& op, int height, int width, TestRecord& record) {
   if (op.decides_by(FieldKind::kBoxes)) {
     const auto right = static_cast<float>(width), bottom = static_cast<float>(height);
@@ -50,7 +50,7 @@ Grid run(const Op& op, bool floats, const std::vector<Picture>& pictures, uint64
   return record.apply(op, seed).grid();
 }
 
-// What is white in a picture.
+// The bounds of the white part of a picture.
 struct Rectangle {
   int left = 1 << 20, top = 1 << 20, right = 0, bottom = 0;
   bool empty() const { return right <= left; }
@@ -255,7 +255,7 @@ TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
   });
 }
 
-// Of what acts on rows alone, and looks at pictures at most.
+// For operators that act on rows alone, and read pictures at most.
 TEST(EveryOperatorOnRows, ChangesTheRowsOfItsExampleAndNothingElse) {
   int met = 0;
   for (const OpRecord* record : Registry<OpRecord>::all()) {

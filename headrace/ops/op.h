@@ -26,7 +26,7 @@ namespace headrace {
 
 struct RowMix;  // kernels/batch/mix_rows.h
 
-// What a step comes to in the pass that a device makes of pictures whose bytes have crossed: see
+// The part of a step that can be done in the device's final pass over copied pictures: see
 // T.ToDevice and finish/finish_choice.h.
 enum class DevicePart : uint8_t {
   kNone,     // nothing: a thread does it, on pixels
@@ -49,13 +49,13 @@ struct OpContext {
   std::span<const int> rows = {};
 };
 
-// What is known of a value before its bytes are read; see Note [Lengths first].
+// Knowledge of a value before its bytes are read; see Note [Lengths first].
 struct Predicted {
   Shape shape;
   int sample_rate = 0;  // of audio
 };
 
-// What a step makes of a video: clips of frames, which are pictures to all later steps.
+// The clips that a step makes of a video: frames, which are pictures to all later steps.
 struct ClipForm {
   int64_t clips = 0;   // 0: one clip, without an axis for clips
   int64_t frames = 1;  // of a clip
@@ -79,7 +79,7 @@ class Op {
   virtual ~Op() = default;
   // Whether it acts on this kind of field when `fields=` does not say.
   virtual bool takes(FieldKind kind) const = 0;
-  // Of fields of such kinds, whether this one is of the form that it is for: where any is, others
+  // Among fields of these kinds, whether this one has the form that it is for: if any has, others
   // are let alone unless `fields=` names them.
   virtual bool fits(const FieldState& field) const {
     (void)field;
@@ -97,7 +97,7 @@ class Op {
   // Whether it may look at pixels before it decides (pixels_now): they are in memory then, which is
   // reserved for them before the record is begun.
   virtual bool measures() const { return false; }
-  // Of such a step: bytes that it holds beside a picture and its outcome, for each pixel of it.
+  // For such a step: memory in addition to a picture and its result, per pixel of it.
   virtual size_t scratch_per_pixel() const { return 0; }
   // Whether it takes rows out of fields, or makes others of them; see Note [Row steps].
   virtual bool changes_rows() const { return false; }
@@ -116,11 +116,11 @@ class Op {
   }
   // Whether it asks which share of each box cuts have left (FieldValue::shares).
   virtual bool wants_shares() const { return false; }
-  // What it does with the sample rate of audio: wants one that all records have (it is in the
+  // How it treats the sample rate of audio: requires one that all records share (it is in the
   // field's state), does the same at any, or gives every record the one that plan() says.
   enum class Rate : uint8_t { kOne, kAny, kSets };
   virtual Rate rate() const { return Rate::kOne; }
-  // What apply() will make of the shape of one of its fields, from that and the record's draws
+  // The shape after apply() of one of its fields, from its shape and the record's draws
   // alone; false where it depends on more, or where apply() will refuse the value.
   virtual bool predict(Predicted& value, Draws draws) const {
     (void)value, (void)draws;
@@ -129,7 +129,7 @@ class Op {
   // How many fields it works on together, each in a part of its own, in the order in which fields=
   // names them: the first becomes something, by the others. 0: each field is one like the others.
   virtual int operands() const { return 0; }
-  // Of one that takes frames of a video: the form of what it gives in the video's place. It gets
+  // For one that takes frames of a video: the form of its result in the video's place. It gets
   // one video, then the pictures that its frames become, then their times, their sounds and the
   // field that says where, as far as its form has them; see Note [Clips are pictures] in
   // pipeline/plan_clips.cc.
@@ -142,13 +142,13 @@ class Op {
     size_t pixels_of_each = 0;  // at most, of a picture that is prepared
   };
   virtual NearPartners near_partners() const { return {}; }
-  // Of such a step: brings a record, its own or a partner's, to where its pictures have pixels that
-  // are its affair alone. Applying the step gives what it would give without.
+  // For such a step: brings a record, its own or a partner's, to where its pictures have pixels
+  // that no other record uses. Applying the step gives what it would give without.
   virtual Result<void> prepare(OpContext& context) const {
     (void)context;
     return {};
   }
-  // Of its pictures, whatever they are here.
+  // For its pictures, whatever they are here.
   virtual DevicePart device_part() const { return DevicePart::kNone; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
   virtual void plan(FieldState& field) const = 0;
@@ -208,8 +208,8 @@ struct GroupField {
   std::vector<uint8_t*> rows;         // dense; pictures as `format` says
   size_t row_bytes = 0;
   int64_t pictures = 1;  // of a row, one behind the other: the frames of a clip
-  // Of pictures that a device finishes, where the step can be done there: what is to be done to
-  // each row, said here. There are no `rows` then.
+  // For pictures that a device finishes, if it can do the step: receives the work on
+  // each row. There are no `rows` then.
   std::vector<RowMix>* there = nullptr;
 };
 
@@ -250,7 +250,7 @@ class BatchOp {
   virtual Result<void> apply(GroupContext& context) const = 0;
 };
 
-// What a structural operator (Fork, RandomApply) writes instead of a step of its own.
+// Receives the steps that a structural operator (Fork, RandomApply) writes.
 class PlanBuilder {
  public:
   virtual ~PlanBuilder() = default;
@@ -288,7 +288,7 @@ struct OpRecord {
   std::vector<Param> params;
   std::string_view oracle;  // whose result it equals, and the bound
   // Arguments with which it does something, for tests that meet every operator.
-  // What would do nothing by its default (None, False, 0) is given here, or was never met.
+  // Arguments for operators that would do nothing by their defaults (None, False, 0).
   std::map<std::string, ParamValue> example = {};
   OpScope scope = OpScope::kRecord;
   bool random = false;

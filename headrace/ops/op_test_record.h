@@ -48,7 +48,7 @@ inline std::string refusal(const std::string& name, const Given& given) {
   return refusal([&] { make_op(name, given); });
 }
 
-// What an operator says that a field becomes.
+// The state of a field after an operator.
 inline FieldState planned(const Op& op, FieldState field) {
   op.plan(field);
   return field;
@@ -160,7 +160,7 @@ inline Grid coordinates(int height, int width) {
                                 [](int c, int y, int x) { return c == 0 ? x : y; });
 }
 
-// What a structural operator writes, as text: "p=0.5 [Pad Resize]", "fork image a[Pad] b[]".
+// A structural operator's steps as text: "p=0.5 [Pad Resize]", "fork image a[Pad] b[]".
 class WrittenPlan final : public PlanBuilder {
  public:
   void append(const std::vector<Spec>& transforms) override { text += names(transforms); }

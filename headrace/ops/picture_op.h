@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on pictures share: one draw, then the same of every picture of the record.
+// Shared by operators on pictures: one draw, then the same on every picture of the record.
 //
 // A geometric operator decides on a Geometry, and `follow` lets every field of the step follow it:
 // pictures, and what lies in their coordinates (fields/kind.h).
@@ -17,12 +17,12 @@ namespace headrace {
 class PictureOp : public Op {
  public:
   bool takes(FieldKind kind) const override;
-  // What masks take part in is geometry; colors and dtypes are for images alone.
+  // Masks take part in geometry only; colors and dtypes are for images alone.
   bool moves() const final { return takes(FieldKind::kMask); }
   void plan(FieldState& field) const override;
 
  protected:
-  // What an image or mask becomes.
+  // The state of an image or mask afterwards.
   virtual void plan_picture(FieldState& picture) const { (void)picture; }
 };
 
@@ -89,13 +89,13 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
 // The parameter `padding_mode`.
 Param padding_mode_param();
 Padding padding_from(std::string_view padding_mode);
-// What Op::cannot_move says of it: as in torchvision, boxes and points have no place in a border
+// The reason in Op::cannot_move: as in torchvision, boxes and points have no position in a border
 // that repeats the picture.
 std::string why_not_padded(Padding padding, const FieldState& follower);
 
 // The filter of the parameter `interpolation`.
 Filter filter_from(std::string_view interpolation);
-// Of the parameters `interpolation` and `antialias`: HR0513 for a filter that has no form without.
+// By the parameters `interpolation` and `antialias`: HR0513 for a filter that has no form without.
 Filter filter_from(std::string_view owner, const Arguments& arguments);
 // HR0513 where such a filter would meet floats, which torch weighs in another way.
 void check_filter(std::string_view owner, Filter filter, const FieldState& picture);

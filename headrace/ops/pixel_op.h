@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that compute an image's pixels and leave them where they are: colors,
+// Shared by operators that compute an image's pixels and leave them where they are: colors,
 // tables, levels. They act on images alone; masks hold labels. ops/color/grayscale.cc is the one to
 // copy.
 //
@@ -25,7 +25,7 @@ class PixelOp : public Op {
   void plan(FieldState& field) const final;
 
  protected:
-  // What an image becomes; usually the outcome of plan_step().
+  // The state of an image afterwards; usually the result of plan_step().
   virtual void plan_image(FieldState& image) const = 0;
   // The image after the step. HR0510 for channels that it does not take, and for floats where it
   // has no arithmetic for them.
@@ -96,7 +96,7 @@ Param probability_param(std::string_view doc, double fallback = 0.5);
 
 // An image's pixels as they are now, for what has to be measured before the step is known.
 Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field);
-// What takes all of an image's pixels: done now, or noted where a device decodes the image.
+// A pass over all of an image's pixels: done now, or noted where a device decodes the image.
 Result<void> do_pass(OpContext& context, int field, const PendingPass& pass);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that make a new picture of the pixels that there are: noise, and filters
+// Shared by operators that make a new picture from existing pixels: noise, and filters
 // that need neighbors. They are given 8 bits, or float32 where they say so, at their present size.
 #pragma once
 

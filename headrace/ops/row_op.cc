@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-// What the kind says that it would need to follow a picture, which is what row steps need as well.
+// The kind's requirements for following a picture, which row steps have as well.
 void check_followable(std::string_view owner, const FieldState& field) {
   const std::string wants = record_of(field.kind).wants(field);
   if (wants.empty()) return;

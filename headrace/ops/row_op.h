@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on rows share: boxes and keypoints as they are, and rows that go together
+// Shared by operators on rows: boxes and keypoints as they are, and rows that go together
 // (Note [Row steps] in op.h). sanitize_bounding_boxes.cc is the one to copy.
 #pragma once
 
@@ -37,7 +37,7 @@ class RowFilter : public RowOp {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // Which rows stay.
+  // The rows that stay.
   virtual std::vector<bool> kept(const FieldValue& rows, Size canvas) const = 0;
 };
 
@@ -55,7 +55,7 @@ void check_points(std::string_view owner, const FieldState& field);
 // HR0510 unless the field is (rows, 4), so that a row is a box.
 void check_box_rows(std::string_view owner, const FieldState& field);
 
-// What Op::cannot_move says of rotated boxes, for operators that compute with upright ones.
+// The reason in Op::cannot_move for rotated boxes, for operators that compute with upright ones.
 std::string why_not_rotated(std::string_view owner, const FieldState& follower);
 
 }  // namespace headrace

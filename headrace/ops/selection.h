@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several lists of transforms a record takes, and in which order: what RandomChoice,
-// RandomOrder, OneOf and SomeOf draw.
+// The lists of transforms that a record takes, and their order: the draws of RandomChoice,
+// RandomOrder, OneOf and SomeOf.
 #pragma once
 
 #include <vector>

@@ -51,7 +51,7 @@ void scatter(const float* block, int64_t stride, int length, int frames, int64_t
   }
 }
 
-// Of the samples of each lane, or of their squares: four sums, of samples that lie so far apart.
+// Sum of each lane's samples, or of their squares: four sums, of samples that far apart.
 template <bool squared>
 Floats total(const float* block, int length) {
   Floats sums[4] = {Set(0.0f), Set(0.0f), Set(0.0f), Set(0.0f)};

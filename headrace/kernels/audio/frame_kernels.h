@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed of the frames of a signal, for as many frames at a time as a register has lanes:
+// Computations on the frames of a signal, for as many frames at a time as a register has lanes:
 // a block has sample j of its frames side by side, at j * lanes. So a transform of any length, and
 // any weighted sum of a frame's samples, is a loop without a shuffle, and one text is the loop of
 // every level: all give the same bytes.
@@ -21,7 +21,7 @@ struct Decibels {
   float multiplier = 10, least = 1e-10f, subtracted = 0;
 };
 
-// Of frames whose samples lie in a block.
+// For frames whose samples are in a block.
 struct FrameConditioning {
   bool remove_mean = false;
   float preemphasis = 0;  // of each sample, the share of the one before it that is subtracted
@@ -50,7 +50,7 @@ struct FrameKernels {
   void (*weigh)(const SparseRows& rows, const float* in, int64_t in_stride, int count, float* out,
                 int64_t out_stride);
 
-  // Of `count` values in a row, from `in` to `out`, which may be the same. NaN stays NaN.
+  // Roots of `count` values in a row, from `in` to `out`, which may be the same. NaN stays NaN.
   void (*roots)(const float* in, int64_t count, float* out);
   // multiplier * log10(max(x, least)) - subtracted. REQUIRES: least is no denormal number.
   void (*decibels)(const float* in, int64_t count, const Decibels& how, float* out);
@@ -62,7 +62,7 @@ struct FrameKernels {
   void (*raise)(const float* in, int64_t count, float least, float added, float factor, float* out);
 };
 
-// Those of the level in force.
+// The kernels of the level in force.
 const FrameKernels& frame_kernels();
 
 }  // namespace headrace

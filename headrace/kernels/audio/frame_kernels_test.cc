@@ -83,7 +83,7 @@ TEST_P(FrameKernelLevels, PowersAreThoseOfTheDefinition) {
         largest = std::max(largest, std::norm(sum));
         worst = std::max(worst, std::abs(made[size_t(f)][size_t(k)] - std::norm(sum)));
       }
-      // Of large primes sums are long.
+      // With large primes sums are long.
       const bool prime = n == 401 || n == 509 || n == 1102;
       EXPECT_LE(worst, largest * (prime ? 1.5e-6 : 5e-7)) << n << " frame " << f;
     }

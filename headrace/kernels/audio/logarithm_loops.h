@@ -50,7 +50,7 @@ inline Floats log10_of(Floats x) {
   return IfThenElse(is_finite(x), log, x);
 }
 
-// What becomes of a lane's value. No lambdas: those would not be compiled for the level. Of the two
+// Maps a lane's value. No lambdas: those would not be compiled for the level. Of the two
 // values compared the second stays where one is NaN, so what is a NaN stays one.
 struct RootOf {
   Floats operator()(Floats x) const { return Sqrt(x); }

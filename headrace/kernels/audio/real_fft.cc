@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Of at most an eighth of a turn, by Taylor's series.
+// For at most an eighth of a turn, by Taylor's series.
 UnitRoot small_root(double angle) {
   const double square = angle * angle;
   double cosine = 1, sine = 1;
@@ -41,7 +41,7 @@ UnitRoot unit_root(int64_t part, int64_t whole) {
   if (left) part = whole - 2 * part;  // of half a turn
   const int64_t half = left ? 2 * whole : whole;
   const bool steep = 8 * part > half;
-  // What is left to the quarter, as a part of four times as much.
+  // The remainder to the quarter, as a part of four times as much.
   const auto angle = steep ? 2 * std::numbers::pi * double(half - 4 * part) / double(4 * half)
                            : 2 * std::numbers::pi * double(part) / double(half);
   UnitRoot root = small_root(angle);

@@ -44,7 +44,7 @@ struct RealFft {
 
   int bins() const { return length / 2 + 1; }
   bool packed() const { return length % 2 == 0; }
-  // What each of the two buffers must hold, in samples of a frame.
+  // Minimum size of each of the two buffers, in samples of a frame.
   int room() const { return packed() ? length + 2 : 2 * length; }
 
   const int length;

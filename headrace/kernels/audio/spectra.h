@@ -39,7 +39,7 @@ struct SpectralBlock {
   int64_t first;  // frame
   int frames, lanes;
   const float* powers;  // a row of `lanes` each bin
-  // Of conditioned frames, sums of squares: before preemphasis and window, and after.
+  // Sums of squares of the conditioned frames: before preemphasis and window, and after.
   const float *raw_energies, *energies;
 };
 

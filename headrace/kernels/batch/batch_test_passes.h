@@ -57,7 +57,7 @@ class PassPictures {
   const std::vector<uint8_t>& memory() const { return memory_; }
   size_t to_bytes() const { return to_bytes_; }
 
-  // What was made of each; nothing else was written.
+  // Expects the result for each picture, and that nothing else was written.
   void expect_made(const std::vector<uint8_t>& got,
                    const std::vector<std::vector<uint8_t>>& expected) const {
     std::vector<uint8_t> wanted(got.size(), 0xa5);

@@ -45,7 +45,7 @@ struct BlurJob {
 struct BlurPictures {
   static constexpr int kRows = 4;  // of a thread
   static constexpr int kTileThreads = BlurJob::kTileColumns / 4 * BlurJob::kTileRows / kRows;
-  // Of a tile and what it reads above and below.
+  // A tile and the rows that it reads above and below.
   struct alignas(16) Four {
     float of[4];
   };
@@ -111,7 +111,7 @@ struct BlurPictures {
     const int32_t end = tile.bottom - y < kRows ? tile.bottom - y : kRows;
     const int32_t count = end - 1 + job.across_taps;  // rows
     float sums[kRows][4] = {};
-    // Of row i the r-th row of the outcome takes tap i - r, and zeros before and after its own.
+    // The weights of row i: result row r takes tap i - r, and zeros before and after its own.
     float weights[kRows] = {};
     HEADRACE_ROLLED
     for (int32_t i = 0; i < count; ++i) {

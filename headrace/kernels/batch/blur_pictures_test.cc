@@ -44,7 +44,7 @@ std::vector<uint8_t> blurred(const PassPicture& picture, const std::vector<float
   return out;
 }
 
-// Of any numbers that add up to one, so that a tap in another's place is seen.
+// Random numbers that add up to one, so that a misplaced tap is detected.
 std::vector<float> drawn_taps(TestDraws& draws, int side) {
   const int half = draws.between(0, std::min(side - 1, BlurJob::kMostTaps / 2));
   std::vector<float> taps;

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// Which tables make a set; by number.
+// The tables that make a set; by number.
 struct TablePair {
   int32_t bytes = -1;  // of the tables of bytes; below 0: none, the map alone
   int32_t map = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PictureBatch does to pictures of 8 bits, for one thread of a CPU: each picture is cropped,
+// PictureBatch for 8-bit pictures on one thread of a CPU: each picture is cropped,
 // mirrored and padded as bytes in the first-level cache, and from there mapped and stored by the
 // vector code of kernels/store.h, so that its bytes are fetched from memory once, some pictures
 // ahead. The bits are the same, since both follow the StoreTable.

@@ -23,7 +23,7 @@ HEADRACE_HD inline float rounded_to(float x, DType dtype) {
   return x;
 }
 
-// What happens to each value, in sequence. Carried by a kernel, by value.
+// The operations on each value, in sequence. Carried by a kernel, by value.
 class FloatMap {
  public:
   static constexpr int kMostSteps = 4;

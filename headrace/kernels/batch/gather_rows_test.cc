@@ -10,7 +10,7 @@ namespace {
 
 class GatherRowsAt : public AtPlace {
  protected:
-  // What NumPy's rows[indices] would be, a byte at a time.
+  // NumPy's rows[indices], a byte at a time.
   static std::vector<uint8_t> expected(const std::vector<uint8_t>& rows, size_t row_bytes,
                                        const std::vector<int64_t>& indices) {
     std::vector<uint8_t> batch;

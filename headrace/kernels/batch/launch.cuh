@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launch() is under nvcc. Included by the .cu files alone, which have for each kernel a line
+// launch() under nvcc. Included only by the .cu files, which have one line per kernel:
 //
 //   template Result<void> launch(const ItsKernel&, void*);
 #pragma once
@@ -21,7 +21,7 @@ constexpr int resident_blocks(int otherwise) {
     return otherwise;
   }
 }
-// Of the current device; 0 where CUDA has no answer, and then refuses the launch, too.
+// Multiprocessors of the current device; 0 where CUDA has no answer, and then refuses the launch.
 inline int multiprocessors() {
   int device = 0, count = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels do with words: on a GPU an instruction each, elsewhere its twin.
+// Word operations of kernels: on a GPU one instruction each, elsewhere its scalar reference.
 #pragma once
 
 #include <cstdint>

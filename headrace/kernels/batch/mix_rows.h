@@ -57,7 +57,7 @@ struct MixedBytes {
   }
 };
 
-// What becomes of one row: a rectangle of it is mixed with its partner's. Empty: it stays.
+// The change of one row: a rectangle of it is mixed with its partner's. Empty: it stays.
 struct RowMix {
   float own = 1, rest = 0;  // shares of its own samples and of its partner's
   int32_t top = 0, left = 0, bottom = 0, right = 0;

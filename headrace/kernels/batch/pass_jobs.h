@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes over single pictures of a batch have in common (SharpenPictures, BlurPictures,
+// Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures,
 // WarpPictures): each reads planes of 8 bits and writes others. Pictures may have any sizes. One
-// that takes no part in a pass has no job there, and is not touched: who reads on looks for it
+// that takes no part in a pass has no job there, and is not touched: later stages look for it
 // where it was.
 #pragma once
 

@@ -30,7 +30,7 @@ class PassPlan {
     std::memcpy(const_cast<Job*>(jobs.jobs), jobs_.data(), jobs_.size() * sizeof(Job));
     std::memcpy(const_cast<uint32_t*>(jobs.starts), starts_.data(), starts_.size() * 4);
   }
-  // What a kernel is given where these bytes lie there.
+  // The jobs of a kernel, with these bytes at that address.
   PassJobs<Job> jobs(const uint8_t* there) const {
     PassJobs<Job> out;
     at(const_cast<uint8_t*>(there), &out);

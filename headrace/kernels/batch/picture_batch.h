@@ -23,7 +23,7 @@
 
 namespace headrace {
 
-// What happens to one picture, in this order: crop, flip, map, cut.
+// The operations on one picture, in this order: crop, flip, map, cut.
 struct PictureEdit {
   // Where the batch's first pixel lies in the picture. What lies outside the picture is padding.
   int32_t top = 0, left = 0;
@@ -31,12 +31,12 @@ struct PictureEdit {
   // A rectangle of the finished picture; it may reach over its edges. Empty: none.
   int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
   int32_t tables = 0;  // which of the sets of ElementMap::table
-  // What the rectangle is filled with, by channel: elements of the batch, their bits in the low
+  // The value of the rectangle, by channel: elements of the batch, their bits in the low
   // bytes. So it is after the map: for a color before it, take the table's element.
   uint32_t cut[4] = {};
 };
 
-// What becomes of a sample. Elements are 1, 2 or 4 bytes; which dtype they have does not matter.
+// Maps a sample. Elements are 1, 2 or 4 bytes; their dtype does not matter.
 struct ElementMap {
   int bytes = 1;  // of an element of the batch
   // [sets][channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of an image's pixels, as data for kernels: the instructions of RunPrograms, which
+// The operations on an image's pixels, as data for kernels: the instructions of RunPrograms, which
 // compute each pixel from its own samples, and the passes that look at all of an image.
 //
 // Images are dense planes of 8 bits, (C, H, W), one or three channels, all of a batch of one size.
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// What each pixel becomes. The arithmetic is that of the CPU's steps (kernels/color/pixel_math.h).
+// Per-pixel operations. The arithmetic is that of the CPU's steps (kernels/color/pixel_math.h).
 enum class PixelCode : uint8_t {
   kNone,              // no kernel has it
   kTable,             // of each channel, that cross with the program
@@ -30,7 +30,7 @@ struct PixelInstruction {
 };
 static_assert(sizeof(PixelInstruction) == 32);
 
-// What a pass does to an image of which it looks at more than one pixel at a time.
+// Passes over an image that read more than one pixel at a time.
 enum class PassCode : uint8_t {
   kContrast,  // measured: a table of each channel is made of it
   kPillowContrast,

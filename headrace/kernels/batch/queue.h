@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-// What the kernel names must stay until an event after it is done. Throws Exception HR0860 where
+// Memory that the kernel refers to must stay until an event after it is done. Throws HR0860 where
 // CUDA refuses it.
 template <class Kernel>
 void queue(Stream& stream, const Kernel& kernel) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two kernels of a resize are told: ResampleRows makes each row longer or shorter,
-// ResampleColumns makes other rows. Which comes first is the plan's affair (resize_batch.h).
+// Input of the two kernels of a resize: ResampleRows makes each row longer or shorter,
+// ResampleColumns makes other rows. The plan decides which comes first (resize_batch.h).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ enum class SampleLayout : uint8_t {
   kAny,
 };
 
-// What both kernels have.
+// Shared by both kernels.
 struct ResamplePass {
   const ResampleJob* jobs = nullptr;
   const ResamplePiece* pieces = nullptr;  // [count]

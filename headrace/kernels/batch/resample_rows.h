@@ -71,7 +71,7 @@ struct ResampleRows : ResamplePass {
   }
 
  private:
-  // Of four outputs' four taps.
+  // Weights of four outputs, four taps each.
   struct Weights {
     words::Together<4> byte[3];
     HEADRACE_HD Weights(const uint32_t* from, int32_t padded) {
@@ -111,10 +111,10 @@ struct ResampleRows : ResamplePass {
         return four(row, i, 0);
       }
     }
-    // Those of a step.
+    // The four bytes of a step.
     HEADRACE_HD uint32_t four(const uint8_t* row, int i, uint32_t step) const {
       if constexpr (kLayout == SampleLayout::kWords) {
-        // Of the last two words' bytes, where the step's words are not both of the row's.
+        // From the last two words' bytes, where the step's words are not both of the row's.
         const uint32_t wanted = first_[i] + step, at = wanted < last_ ? wanted : last_;
         return chosen(row, at, which_[i] + 0x4444 * (wanted - at));
       } else {

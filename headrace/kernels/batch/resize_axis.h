@@ -42,7 +42,7 @@ struct ResizeAxis {
   int64_t made = -1;
   AxisForm form = AxisForm::kAlongRows;
 
-  // Of four taps, or of two.
+  // Steps of four taps, or of two.
   HEADRACE_HD int32_t steps() const {
     return form == AxisForm::kAlongRows ? (taps + 3) / 4 : (taps + 1) / 2;
   }
@@ -68,7 +68,7 @@ struct MakeResizeTables {
     const int32_t i = static_cast<int32_t>(static_cast<uint32_t>(item) - number * most_outputs);
     const ResizeAxis& axis = axes[number];
     if (i >= axis.padded) return;
-    // What pads the outputs are repetitions of the last one, without weights.
+    // Padding outputs repeat the last one, without weights.
     const int32_t own = i < axis.count ? i : axis.count - 1;
     if (axis.made >= 0) {
       const int32_t* const first = made + axis.made;

@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-// What one output is made of, from the words that the kernels read.
+// The inputs of one output, from the words that the kernels read.
 struct Taps {
   int first = 0;
   std::vector<int32_t> weights;

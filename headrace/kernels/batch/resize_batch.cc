@@ -143,7 +143,7 @@ class PlanWriter {
                  window.upside_down, AxisForm::kAcrossRows});
   }
 
-  // What an axis reads; first and first + count rise with the outputs.
+  // The inputs of an axis; first and first + count rise with the outputs.
   static void measure(ResizeAxis& axis) {
     const FilterSpan lowest = axis.scale.antialiased_span(axis.begin);
     const FilterSpan highest = axis.scale.antialiased_span(axis.begin + axis.count - 1);
@@ -356,7 +356,7 @@ int64_t scratch_bytes(const ResizePlan& plan) {
 }
 
 ResizeSections sections_of(const ResizePlan& plan, const ResizeMemory& at) {
-  // Of what was uploaded, nothing is written.
+  // Uploaded memory is only read.
   MemorySections upload(const_cast<uint8_t*>(at.upload)), scratch(at.scratch);
   ResizeSections sections;
   take_upload(upload, plan, sections);

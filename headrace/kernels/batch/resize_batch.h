@@ -27,7 +27,7 @@
 
 namespace headrace {
 
-// What is resized: a rectangle of a picture, which counts as a picture of its own. Fast where its
+// A window to resize: a rectangle of a picture, which counts as a picture of its own. Fast if its
 // strides are 1 or -1 for a column and multiples of 8 for rows and channels.
 struct ResizeWindow {
   int64_t from = 0;               // bytes from the pictures' address to its first sample
@@ -74,7 +74,7 @@ inline constexpr int32_t kMostResizedSide = 1 << 16;
 // Throws Exception HR0863 where a size is not positive or there are no channels, where a rectangle
 // is none of its picture, and where a side has more than kMostResizedSide pixels.
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows);
-// Of that, at most how many bytes are weights that the host has to make for a window by itself.
+// Upper bound of the part of it that is weights made by the host for a window by itself.
 // REQUIRES: none of its sizes is left out.
 int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window);
 

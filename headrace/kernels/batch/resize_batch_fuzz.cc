@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const Exception&) {
     return 0;
   }
-  // What lies outside of the picture is the caller's mistake; what takes long is not of interest.
+  // Windows outside of the picture are the caller's mistake; slow inputs are not of interest.
   if (window.height > height - top || window.width > width - left) return 0;
   if (scratch_bytes(plan) + upload_bytes(plan) + to.strides.picture > 1 << 20) return 0;
 

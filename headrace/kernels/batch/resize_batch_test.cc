@@ -251,7 +251,7 @@ TEST_P(ResizeBatchAt, NothingIsDoneForNoPictures) {
   EXPECT_TRUE(resize(to, {}, {}).empty());
 }
 
-// Of each filter, small sizes and large ratios, parts of the outcome, mirrored or not, from rows
+// For each filter, small sizes and large ratios, parts of the result, mirrored or not, from rows
 // that begin at multiples of 8 bytes and from others, dense or with pixels side by side, with
 // borders and without.
 TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {

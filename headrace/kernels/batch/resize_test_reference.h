@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window of a batch becomes, by the CPU's numbers and plain loops; for tests and fuzzing.
+// A window of a batch, resized with the CPU's numbers and plain loops; for tests and fuzzing.
 #pragma once
 
 #include <algorithm>

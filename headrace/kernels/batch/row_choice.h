@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which row of a set each row of a batch is. Carried by kernels, by value.
+// The row of a set that each row of a batch is. Carried by kernels, by value.
 #pragma once
 
 #include <cstdint>

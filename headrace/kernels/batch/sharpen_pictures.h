@@ -62,7 +62,7 @@ struct SharpenPictures {
     return {four, both + (left | odd << 16), both + (even >> 16 | right << 16)};
   }
 
-  // Of weighted sums of nine.
+  // Weighted sums of nine.
   template <bool as_pillow>
   HEADRACE_HD static uint32_t blended(uint32_t four, uint32_t even, uint32_t odd, float share) {
     uint32_t bytes[4];

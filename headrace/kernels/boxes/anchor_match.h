@@ -22,7 +22,7 @@ class AnchorColumns {
   size_t size_ = 0;
 };
 
-// What matches each anchor so far, padded as these are.
+// The best match of each anchor so far, padded like the anchors.
 struct AnchorMatches {
   AnchorMatches(const AnchorColumns& anchors, float criteria)
       : criteria(criteria), best(anchors.padded_size(), criteria), row(anchors.padded_size(), -1) {}

@@ -57,7 +57,7 @@ PillowBlend pillow_blend(float factor) {
     const float above = product - static_cast<float>(floor);
     const int ceiling = floor + (above > 0);
     if (above > 0 && (above <= kHalfUlp || 1 - above <= kHalfUlp)) return blend;
-    // Of the difference and of its negative: what is floored lies from `floor` to below the next,
+    // For the difference and its negative: the floored value is from `floor` to below the next,
     // and from -ceiling.
     const int along = slope * difference - floor * kOne;
     const int against = ceiling * kOne - slope * difference;

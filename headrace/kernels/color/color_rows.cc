@@ -124,7 +124,7 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
   }
 }
 
-// Of numbers between -1 and 2.
+// For numbers between -1 and 2.
 Floats without_integer(Floats v) { return Sub(v, IfThenElseZero(Ge(v, Set(1.0f)), Set(1.0f))); }
 
 // Note [Three quotients by one division]: divisions of 16 lanes take the divider as long as all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What color operators compute from planar rows of 8 bits, as their oracles do it, to the last
-// bit. What decoders convert is planar_color.h's; what treats each sample by its value alone is a
+// Color operators on planar rows of 8 bits, exactly as their references compute them, to the last
+// bit. Conversions for decoders are in planar_color.h; a map of each sample by its value alone is a
 // table (table_rows.h).
 //
 // Any thread may call them. They may read and write up to 63 bytes past `count` samples of each

@@ -11,7 +11,7 @@
 namespace headrace {
 
 // hue + hue_add modulo 180; saturation and value times a gain, plus a number, cut off to 0 to 255.
-// What is gray stays so.
+// Gray pixels stay gray.
 struct HsvChange {
   int hue_add = 0;  // 0 to 179
   float saturation_gain = 1, saturation_add = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What colors and tones come to, pixel by pixel, operation for operation as the library whose
-// result it is. The scalar form of the CPU's rows and what kernels on GPUs compute: both are
+// Colors and tones, pixel by pixel, operation for operation as in the reference
+// library. The scalar form of the CPU's rows, and the code of kernels on GPUs: both are
 // compared with one oracle. Nothing is fused but what is written as fmaf.
 #pragma once
 
@@ -39,7 +39,7 @@ HEADRACE_HD inline uint8_t gray_as_pillow(int red, int green, int blue) {
   return static_cast<uint8_t>((sum + kGrayRound) >> 16);
 }
 
-// What blends share, brightness and contrast among them: a value and another one of weight
+// Shared by blends, brightness and contrast among them: a value and another one of weight
 // 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
 HEADRACE_HD inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
   return byte_from(fmaf(other, rest, value * factor));
@@ -95,7 +95,7 @@ HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
   const float part = saturation * within, rest = 1.0f - saturation;
   const float p = clamped(rest * most, 0, 1), q = clamped((1.0f - part) * most, 0, 1),
               t = clamped((part + rest) * most, 0, 1);
-  // What is infinite has no hue; torch converts the NaN to the smallest int32.
+  // An infinite value has no hue; torch converts the NaN to the smallest int32.
   const bool is_finite = sector - sector == 0.0f;
   return in_sector<Rgb>(is_finite ? static_cast<int>(sector) % 6 : 4, most, p, q, t);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What color operators measure in rows of 8 bits before they know what to do. Any thread may call
+// Measurements of color operators in rows of 8 bits, before they are applied. Any thread may call
 // them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most tables of 256 values are: a few numbers that compute them in fewer instructions than it
-// takes to look up, where no registers hold a whole table (AVX2).
+// The form of most tables of 256 values: a few numbers that compute them in fewer instructions than
+// a lookup takes, where no registers hold a whole table (AVX2).
 //
 // Who makes a table says what it should be; that is compared with the table at every value, so that
 // a form never says anything else, and a table that has none is looked up.

@@ -19,7 +19,7 @@ class UpsampledPlane {
   HEADRACE_HD UpsampledPlane(const DevicePlane& plane, const uint8_t* samples)
       : plane_(plane), samples_(samples + plane.samples) {}
 
-  // Of row y, columns x to x + 3. REQUIRES: x is a multiple of 4.
+  // Row y, columns x to x + 3. REQUIRES: x is a multiple of 4.
   HEADRACE_HD void four(int32_t x, int32_t y, int32_t (&out)[4]) const {
     switch (kIsKnown ? kKnown : plane_.upsampling) {
       case Upsampling::kNone:

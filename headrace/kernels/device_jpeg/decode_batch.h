@@ -49,8 +49,8 @@ struct DeviceJpegMemory {
 // memory, whose sections place() finds.
 int64_t upload_bytes(const DeviceJpegSizes& sizes);
 int64_t scratch_bytes(const DeviceJpegSizes& sizes);
-// Of the latter, those up to the coefficients. Once these are transformed, `out` and whatever comes
-// after it may lie over them, from here on.
+// The part of the scratch up to the coefficients. Once these are transformed, `out` and the memory
+// after it may overlap them, from here on.
 int64_t lasting_bytes(const DeviceJpegSizes& sizes);
 // Both blocks and `out` are aligned to 256 bytes.
 DeviceJpegMemory place(const DeviceJpegSizes& sizes, uint8_t* upload, uint8_t* scratch,

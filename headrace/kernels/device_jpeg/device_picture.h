@@ -10,7 +10,7 @@
 //   TransformBlocks  a thread a block             -> samples
 //   ColorPixels      a thread eight pixels        -> rows of the window
 //
-// What a kernel finds wrong with a picture it notes in the picture's flag; the picture is then
+// Kernels report an error in a picture in the picture's flag; the picture is then
 // decoded on the CPU. Every loop is bounded by numbers of the host's, whatever the bytes are.
 #pragma once
 
@@ -38,7 +38,7 @@ struct DeviceCode {
 // AC of the first set and of the second.
 struct WalkTables {
   static constexpr int kFirstBits = 9, kFirstSize = 1 << kFirstBits;
-  // Of the second levels together: twice what the most unusual table of 200 photos takes.
+  // Entries of the second levels together: twice those of the most unusual table of 200 photos.
   static constexpr int kSecondSize = 320, kSize = kFirstSize + kSecondSize;
   static constexpr int kTableBytes = kSize * 4;
 
@@ -63,7 +63,7 @@ struct DevicePlane {
   int64_t samples;                       // offset, a multiple of 16; of block (0, 0) of the above
 };
 
-// What becomes of the components' samples.
+// The conversion of the components' samples.
 enum class DeviceColor : uint8_t { kAsTheyAre, kRgbFromYcc, kGrayFromYcc, kGrayFromRgb };
 
 // Pictures of the first two kinds, YCbCr to RGB with chroma as large as luma or half as large in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one lookup of the walk finds: one symbol. Fields lie where an instruction finds them: a byte
+// One lookup of the walk finds one symbol. Fields are where an instruction finds them: a byte
 // by itself, or the lowest five bits of what is shifted by. An entry has 32 bits:
 //
 //   0-6    bits that code and magnitude take, at most 32

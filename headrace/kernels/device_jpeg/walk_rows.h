@@ -157,7 +157,7 @@ struct WalkRows {
   HEADRACE_HD int16_t* blocks_of(const DevicePicture& picture) const {
     return coefficients + picture.first_block * 64;
   }
-  // Of a stretch's blocks, in pieces of 16 bytes.
+  // A stretch's blocks, in pieces of 16 bytes.
   HEADRACE_HD static int32_t pieces(const DevicePicture& picture, const RowJob& job) {
     return job.mcus * picture.blocks * 8;
   }

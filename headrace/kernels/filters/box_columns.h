@@ -20,7 +20,7 @@ struct BoxWeights {
 
 constexpr int kBoxColumns = 64;
 
-// Of a strip of kBoxColumns columns, whose rows are next to each other:
+// Filters a strip of kBoxColumns columns, whose rows are next to each other:
 //   out(y) = (inside * sum of in(y - reach) to in(y + reach)
 //             + end * (in(y - reach - 1) + in(y + reach + 1)) + 2^23) >> 24
 // The first and the last row go on beyond the ends. REQUIRES: height > 0, no overlap.

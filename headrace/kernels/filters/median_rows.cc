@@ -60,7 +60,7 @@ template <int size>
   }
 }
 
-// Of `held` values and those from `next` on, one of which comes in where the least and the most go.
+// Median of `held` values and those from `next` on, which come in as the least and the most go.
 template <int held>
 [[gnu::always_inline]] inline Words median_of(Words* values, const Words* next) {
 #pragma GCC unroll 32

@@ -88,7 +88,7 @@ Words thirteenth(Words total) {
   return ShiftRightWords<kThirteenthShift>(MulHighWords(twice, SetWords(kThirteenthFactor)));
 }
 
-// Of the bytes at an even place and at the next one, their neighbors lie in what is loaded one
+// The neighbors of the bytes at an even position and at the next one are in the loads one
 // byte before and one byte after: the even one is the first's odd, the odd one the second's even.
 Words blur_at(const ThreeRows& in, int x) {
   const Words ones = SetBytePairs(1, 1);

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// What is read beside a pixel: the rows above, at and below it.
+// The input next to a pixel: the rows above, at and below it.
 struct ThreeRows {
   const uint8_t *above, *row, *below;
 };

@@ -88,7 +88,7 @@ class HuffmanLane {
   // Bits from the start of `bytes` to the end of the run. REQUIRES: kDone.
   uint64_t bit() const;
 
-  // Of a finished run: adds the DC differences of its MCUs to `predictors` (by component), and
+  // For a finished run: adds the DC differences of its MCUs to `predictors` (by component), and
   // writes the coefficients of the MCUs [first, end) to `out`, 64 a block, MCU after MCU,
   // coefficient k of the zigzag order at position[k] of its block, DC values summed up. REQUIRES:
   // kDone, `out` aligned to 64 bytes; end - first may be 0. Whether DC values stay in 16 bits only

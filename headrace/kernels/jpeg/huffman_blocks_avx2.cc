@@ -18,7 +18,7 @@ HEADRACE_TARGET("avx2,bmi,bmi2,popcnt");
 namespace headrace {
 namespace {
 
-// What is computed goes to a list first, which is then scattered: long enough that leaving the
+// Results go to a list first, which is then scattered: long enough that leaving the
 // scattering loop is rare, short enough that 16 bits hold a place (a block has two notes or more).
 constexpr int kBatch = 512;
 
@@ -37,7 +37,7 @@ constexpr auto kSet = [] {
 // Values above, places below.
 using List = std::array<uint32_t, 2 * kBatch + 8>;
 
-// Of eight magnitudes, `size` bits that end at bit `end` of the stream.
+// Values of eight magnitudes, `size` bits that end at bit `end` of the stream.
 __m256i values_at(__m256i stream, __m256i end, __m256i size) {
   const __m256i field = _mm256_sllv_epi32(stream, _mm256_sub_epi32(end, size));
   const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(32), size);  // shifts by 32 give 0
@@ -114,7 +114,7 @@ class Extractor {
   __m256i position_[4];
   // In all elements: advances since the batch began, and above, which of its blocks this is.
   __m256i sums_ = _mm256_set1_epi32(-65536);
-  // What must be added to the advances to count coefficients from the batch's block 0.
+  // Offset of the advances that counts coefficients from the batch's block 0.
   __m256i offset_ = _mm256_setzero_si256();
 };
 

@@ -18,7 +18,7 @@ HEADRACE_TARGET("avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi,bmi2,po
 namespace headrace {
 namespace {
 
-// What is computed goes to a list first, which is then scattered: long enough that leaving the
+// Results go to a list first, which is then scattered: long enough that leaving the
 // scattering loop is rare, short enough that a block's number in it fits 8 bits (a block has two
 // notes or more).
 constexpr int kBatch = 448;
@@ -30,10 +30,10 @@ constexpr std::array<T, kCount> table_of(const Function& at) {
   return table;
 }
 
-// Of 16 notes in two vectors: their entries, their bits of the stream.
+// Of 16 notes in two vectors, the entries and the bits of the stream.
 alignas(64) constexpr auto kEntries = table_of<int32_t, 16>([](int i) { return 2 * i; });
 alignas(64) constexpr auto kStreams = table_of<int32_t, 16>([](int i) { return 2 * i + 1; });
-// Of two vectors of entries: bytes 1 (advances), then bytes 3 (how the first symbol advances).
+// From two vectors of entries: bytes 1 (advances), then bytes 3 (how the first symbol advances).
 alignas(64) constexpr auto kAdvances = table_of<uint8_t, 64>([](int i) {
   return i % 32 * 4 + (i < 32 ? 1 : 3);
 });
@@ -221,7 +221,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
   }
 }
 
-// Which of eight notes are of DC differences.
+// Mask of the notes, of eight, that are DC differences.
 __mmask8 dc_of(__m512i notes) {
   return _mm512_cmpeq_epi64_mask(_mm512_and_si512(notes, _mm512_set1_epi64(huffman::kDcMask)),
                                  _mm512_set1_epi64(huffman::kDc));

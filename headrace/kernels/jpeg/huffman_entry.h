@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one table lookup finds: one symbol, or two AC symbols at once. Internal to kernels/huffman*.
+// A table lookup finds one symbol, or two AC symbols at once. Internal to kernels/huffman*.
 //
 // An entry has 32 bits:
 //    0-5   bits that all of it takes, codes and magnitudes
@@ -19,14 +19,14 @@
 
 namespace headrace::huffman {
 
-// Of the stream, by which an entry is found.
+// Bits of the stream by which an entry is found.
 constexpr int kAcBits = 11, kDcBits = 7;
 constexpr int kAcSize = 1 << kAcBits;
 // A step takes at most this many bits, so that three fit between refills, which leave 57.
 constexpr int kMostBits = 18;
 
 constexpr uint32_t kRare = 0x40, kEnd = 0x8000;
-// What a step adds to its lane's account; the rest says what was seen.
+// The part of a step that is added to its lane's account; the rest describes the symbols.
 constexpr uint32_t kAccounted = 0xffff;
 constexpr uint32_t kDc = 0xf0000000, kDcMask = 0xff000000;
 
@@ -47,12 +47,12 @@ constexpr uint32_t ac_entry(uint32_t length, uint32_t symbol) {
   if (size == 0 && zeros != 15) return length | kEnd;
   return (length + size) | (zeros + 1) << 8 | size << 16;
 }
-// Of an entry without a second symbol, as the first of two.
+// An entry without a second symbol, as the first of two.
 constexpr uint32_t as_first(uint32_t entry) {
   return bits_of(entry) | advance_of(entry) << 8 | last_size_of(entry) << 20 |
          advance_of(entry) << 24 | bits_of(entry) << 28;
 }
-// Of two symbols, the first alone.
+// The first of two symbols alone.
 constexpr uint32_t only_first(uint32_t entry) {
   return first_bits_of(entry) | first_advance_of(entry) << 8 | first_size_of(entry) << 16;
 }
@@ -64,7 +64,7 @@ constexpr int value_at(uint32_t stream, uint32_t end, uint32_t size) {
   return static_cast<int>(field >> 1 >> (31 - size)) - (~positive & ((1 << size) - 1));
 }
 
-// Of a note's second or only symbol.
+// Value of a note's second or only symbol.
 constexpr int last_value(uint64_t note) {
   const auto entry = static_cast<uint32_t>(note);
   return value_at(static_cast<uint32_t>(note >> 32), bits_of(entry), last_size_of(entry));

@@ -166,7 +166,7 @@ int walk(std::span<HuffmanLane* const> lanes) {
     if (streams[i]->state != HuffmanLane::State::kRunning) return static_cast<int>(i);
   }
   const int stopped = walk_of_level()(streams.data(), static_cast<int>(lanes.size()));
-  // What lies after the end reads as zeros, which may well be symbols.
+  // Bytes after the end read as zeros, which may well be symbols.
   const HuffmanLane& lane = *lanes[stopped];
   HuffmanStream& stream = *streams[stopped];
   if (lane.bit() > static_cast<uint64_t>(stream.end - stream.start) * 8) {

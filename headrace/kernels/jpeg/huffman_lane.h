@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a HuffmanLane holds. Internal to
+// Data of a HuffmanLane. Internal to
 // kernels/huffman*.
 #pragma once
 

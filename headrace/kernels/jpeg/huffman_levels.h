@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for the entropy decoder. Internal to kernels/huffman*. Null where
+// The entropy decoder's functions per SIMD level. Internal to kernels/huffman*. Null where
 // the architecture has no such level.
 #pragma once
 
@@ -24,12 +24,12 @@ struct HuffmanRun {
   int first, last_end;  // wanted: [first, last_end)
 };
 struct HuffmanKernels {
-  // Of the wanted blocks: coefficients to `out`, with differences where DC values belong. Of the
-  // others, the notes of their DC differences to dc[block]; eight more may be overwritten.
+  // Wanted blocks: coefficients to `out`, with differences where DC values belong. Other
+  // blocks: the notes of their DC differences to dc[block]; eight more may be overwritten.
   void (*blocks)(const HuffmanRun& run, const uint8_t* position, uint64_t* dc, int16_t* out);
 };
 // Copies the DC notes of the first blocks, to `dc`; returns where the next block begins, or `end`.
-// Of the last blocks, to below `dc_end`; returns where the first of these begins.
+// The same for the last blocks, to below `dc_end`; returns where the first of these begins.
 using HuffmanSkip = const uint64_t* (*)(const uint64_t* notes, const uint64_t* end, int blocks,
                                         uint64_t* dc);
 const uint64_t* skip_blocks(const uint64_t* note, const uint64_t* end, int blocks, uint64_t* dc);

@@ -102,7 +102,7 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
   };
   if (tables_ && is_wanted(*tables_)) return true;
   if (!is_usable(spec, use)) return false;
-  // Those that this thread made last, as long as a table has them.
+  // The tables that this thread made last, as long as a table uses them.
   thread_local std::array<std::weak_ptr<const Tables>, 8> recent;
   thread_local size_t made = 0;
   for (const auto& known : recent) {

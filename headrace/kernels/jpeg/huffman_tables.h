@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a HuffmanTable holds. Internal to kernels/huffman*.
+// Data of a HuffmanTable. Internal to kernels/huffman*.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct HuffmanTable::Tables {
   static const void* entries_at(uintptr_t address) {
     return reinterpret_cast<const void*>(address - kAcShift);
   }
-  // Which bits of the account stay (HuffmanCursor): a DC value starts a new block.
+  // Mask of the account's bits that stay (HuffmanCursor): a DC value starts a new block.
   static const void* kept_at(uintptr_t address) {
     return reinterpret_cast<const void*>(address - kAcShift - 16);
   }

@@ -55,7 +55,7 @@ struct Stream {
   }
 };
 
-// What a run of MCUs should give.
+// The expected result of a run of MCUs.
 struct Expected {
   bool ok = true;
   std::vector<int16_t> zigzag;
@@ -101,7 +101,7 @@ class Lane {
     lane.begin(mcus);
     expected_ = slowly(stream_, slow_, mcus, predictors_);
   }
-  // Of a finished run, with a part of its blocks; false when the stream came to its end.
+  // Checks a finished run, with a part of its blocks; false when the stream came to its end.
   bool check(Random& random) {
     EXPECT_EQ(lane.state(), expected_.ok ? State::kDone : State::kSuspicious);
     if (!expected_.ok || lane.state() != State::kDone) return false;

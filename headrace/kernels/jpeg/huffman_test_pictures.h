@@ -180,7 +180,7 @@ class Decoding {
     lane_.begin(run_);
     return true;
   }
-  // Of the finished run: the MCUs [first, end) of it, added to the end of `out`.
+  // Adds the MCUs [first, end) of the finished run to the end of `out`.
   void collect(int first, int end, std::vector<int16_t>& out) {
     const size_t per_mcu = size_t(picture_->pattern.blocks) * 64;
     blocks_.resize(size_t(end - first) * per_mcu * sizeof(int16_t));

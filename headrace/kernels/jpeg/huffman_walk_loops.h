@@ -94,7 +94,7 @@ inline int64_t rounds_of(const uint8_t* next, const uint8_t* end) {
   return next > end + 8 ? 0 : (end + (kStreamPadding - 24) - next) / 12;
 }
 
-// What changes at every step, apart from what changes once a round.
+// State that changes at every step, apart from state that changes once per round.
 struct Registers {
   uint64_t bits, account;
   uintptr_t table;

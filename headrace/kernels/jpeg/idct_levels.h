@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for idct.cc, and the order of a block that their cores share.
+// The functions of idct.cc per SIMD level, and the order of a block that their cores share.
 // Internal to kernels/.
 //
 // Note [Order of a block]

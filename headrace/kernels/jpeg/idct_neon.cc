@@ -33,7 +33,7 @@ struct IdctRows {
   int16x8_t x[8];
 };
 
-// Of the lower or upper four lanes.
+// For the lower or upper four lanes.
 template <bool kUpper, int kLane>
 [[gnu::always_inline]] inline int32x4_t times(int16x8_t x, int16x8_t factors) {
   if constexpr (kUpper) return vmull_high_laneq_s16(x, factors, kLane);

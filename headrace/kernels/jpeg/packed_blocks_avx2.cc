@@ -18,7 +18,7 @@ HEADRACE_TARGET("avx2");
 namespace headrace {
 namespace {
 
-// What a shuffle takes from the q-th 16 bytes in zigzag order for the i-th 16 in byte order.
+// Shuffle indices from the q-th 16 bytes in zigzag order to the i-th 16 in byte order.
 struct alignas(64) Quarters {
   uint8_t from[4][4][16]{};
 };

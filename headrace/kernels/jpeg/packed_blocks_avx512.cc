@@ -28,7 +28,7 @@ constexpr PlaneOrder kPlaneOrder = [] {
   return order;
 }();
 
-// Of that order the bytes of the planes that a quad with so many levels uses.
+// In that order, the bytes of the planes that a quad with so many levels uses.
 constexpr std::array<uint64_t, 8> kUsedBytes = [] {
   std::array<uint64_t, 8> used{};
   for (int levels = 0; levels < 8; ++levels) {

@@ -33,7 +33,7 @@ struct GroupState {
   int dc = 0;
 };
 
-// Of a quad whose coefficients lie in its planes' place without gaps: the places 0.. of a block's
+// For a quad whose coefficients are in its planes' place without gaps: the places 0.. of a block's
 // first set have the lower 7 bits of those that are not 0, with their signs, a byte each; its
 // second set those beyond, if there are any; its third one begins with the mask of them. Stands
 // beside the levels, of which there are at most 9 then.

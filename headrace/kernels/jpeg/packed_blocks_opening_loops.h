@@ -98,7 +98,7 @@ HEADRACE_INLINE __m256i places_of_32(uint32_t mask) {
   return pair_of(places_of_16(mask), _mm_add_epi8(places_of_16(mask >> 16), base));
 }
 
-// What all of a block's coefficients come to.
+// The sum over a block's coefficients.
 template <int kLevels>
 HEADRACE_INLINE void place_signed(Values opened, uint32_t signs, const PlanePlace& place, int at) {
   __m256i low = _mm256_add_epi8(opened.low, _mm256_set1_epi8(1));
@@ -139,7 +139,7 @@ HEADRACE_INLINE void place_short(const QuadDraft& draft, int j, __m256i low, __m
   place_signed<kLevels>(values, static_cast<uint32_t>(draft.signs[j]), place, 8 * j);
 }
 
-// Those at any of 32 places. REQUIRES: no place in [32, kRankOfGap).
+// The bytes at any of 32 places. REQUIRES: no place in [32, kRankOfGap).
 HEADRACE_INLINE __m256i shuffled_32(__m256i bytes, __m256i places) {
   const __m256i low = _mm256_permute2x128_si256(bytes, bytes, 0x00);
   const __m256i high = _mm256_permute2x128_si256(bytes, bytes, 0x11);
@@ -178,7 +178,7 @@ HEADRACE_INLINE void place_long(const QuadDraft& draft, int j, const PlanePlace&
   }
 }
 
-// Those at any of 64 places.
+// The bytes at any of 64 places.
 HEADRACE_INLINE __m256i shuffled_64(const __m256i bytes[2], __m256i places) {
   const __m256i thirty_one = _mm256_set1_epi8(31), second = _mm256_cmpgt_epi8(places, thirty_one);
   return _mm256_or_si256(_mm256_andnot_si256(second, shuffled_32(bytes[0], places)),
@@ -205,7 +205,7 @@ __attribute__((noinline)) uint64_t place_longest(BlockBits b, uint64_t signs,
 #pragma GCC unroll 9
   for (int size = kLevels; size >= 1; --size) {
     const uint64_t larger = more[size + 1];
-    // Of the larger sizes few are left, which one register holds.
+    // Few of the larger sizes are left, and one register holds them.
     const auto open = [&, from_one = count[size + 1] <= 32](const __m256i bytes[2],
                                                             __m256i places) {
       return from_one ? shuffled_32(bytes[0], places) : shuffled_64(bytes, places);

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Of a place whose bit is not set: a shuffle makes 0 of it, and of up to 56 more.
+// The rank of a place whose bit is not set: a shuffle makes 0 of it, and of up to 56 more.
 constexpr uint8_t kRankOfGap = 192;
 
 struct alignas(64) Ranks {

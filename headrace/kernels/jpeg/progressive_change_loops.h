@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block's masks change, a coefficient at a time. Included like progressive_scan_loops.h, and
+// Changes a block's masks, a coefficient at a time. Included like progressive_scan_loops.h, and
 // before it. Internal to kernels/.
 
 namespace headrace {

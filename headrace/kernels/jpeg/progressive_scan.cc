@@ -79,7 +79,7 @@ bool ProgressiveScan::begin(const ScanForm& form, std::span<const HuffmanSpec* c
   return true;
 }
 
-// What stands in the table for `next` bits that begin with a code of `length`.
+// The table entry for `next` bits that begin with a code of `length`.
 uint32_t ProgressiveScan::entry(uint32_t next, uint32_t length, uint8_t symbol) const {
   const uint32_t plain = uint32_t{symbol} << 8 | length, size = symbol & 15;
   if (form_.refines) return refinement(length, symbol);

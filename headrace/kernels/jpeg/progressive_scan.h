@@ -23,7 +23,7 @@ namespace headrace {
 
 constexpr size_t kScanPadding = 320;  // zero bytes that must follow unstuffed data
 
-// What the scan header says of the band and the bits.
+// The band and the bits, from the scan header.
 struct ScanForm {
   int first = 0, last = 0;  // Ss, Se: coefficients in zigzag order
   int shift = 0;            // Al: the bit that the scan adds, or the lowest of those that it begins
@@ -57,9 +57,9 @@ class ProgressiveScan {
   // there where the scan refines. REQUIRES: kScanPadding zeros after it.
   void open(std::span<uint8_t> bytes);
 
-  // Of a scan of AC coefficients.
+  // Walks a scan of AC coefficients.
   bool walk(const ScanBlocks& blocks);
-  // Of DC values: `count` MCUs from the `at`-th on.
+  // Walks a scan of DC values: `count` MCUs from the `at`-th on.
   bool walk(const ScanMcus& mcus, int at, int count);
   // Whether the walk ended where the data ends, but for bits that fill the last byte.
   bool at_end() const;
@@ -76,7 +76,7 @@ class ProgressiveScan {
     //   of those that are refined: bit 16 + zeros, and 8 the size, its sign's bit counted; or 0,
     //     and 12-15 the length of a run of ended bands (its logarithm).
     std::array<uint32_t, 1 << kTableBits> entries;
-    // Of longer codes, by the next 16 bits, the highest first: those of `length` lie below
+    // For longer codes, by the next 16 bits, the highest first: codes of `length` are below
     // limit[length], and offset[length] + (bits >> (16 - length)) numbers their symbols.
     std::array<uint32_t, 17> limit;
     std::array<int, 17> offset;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for progressive_scan.cc. Internal to kernels/.
+// The functions of progressive_scan.cc per SIMD level. Internal to kernels/.
 #pragma once
 
 #include "headrace/kernels/jpeg/idct.h"

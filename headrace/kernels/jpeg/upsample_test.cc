@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// What kernels may touch around a row.
+// The bytes around a row that kernels may touch.
 constexpr int kInFront = 64, kBehind = 128;
 
 class Upsample : public testing::TestWithParam<SimdLevel> {

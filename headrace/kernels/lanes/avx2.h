@@ -152,7 +152,7 @@ inline Words LoadBytesAsWords(const uint8_t* from) {
 inline Ints LoadWordsAsInts(const uint16_t* from) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
-// Of words, cut to 0 to 255.
+// Words, saturated to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), _mm256_packus_epi16(low, high));
 }
@@ -277,7 +277,7 @@ inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, I
   left = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
   right = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
 }
-// What takes this channel's byte out of each pixel.
+// Shuffle that takes this channel's byte out of each pixel.
 inline Ints picker(int channel) {
   const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
   return _mm256_broadcastsi128_si256(_mm_or_si128(bytes, _mm_set1_epi32(channel)));

@@ -143,7 +143,7 @@ inline Words LoadBytesAsWords(const uint8_t* from) {
 inline Ints LoadWordsAsInts(const uint16_t* from) {
   return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
-// Of words, cut to 0 to 255.
+// Words, saturated to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm512_storeu_si512(to, _mm512_packus_epi16(low, high));
 }
@@ -262,7 +262,7 @@ inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, I
   left = _mm512_permutex2var_epi32(low, even, high);
   right = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, Set(1)), high);
 }
-// What takes this channel's byte out of each pixel.
+// Shuffle that takes this channel's byte out of each pixel.
 inline Ints picker(int channel) {
   const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
   return _mm512_broadcast_i32x4(_mm_or_si128(bytes, _mm_set1_epi32(channel)));

@@ -67,7 +67,7 @@ inline Floats Max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b);
 inline Floats Floor(Floats v) { return vrndmq_f32(v); }
 inline Ints TruncToInts(Floats v) { return vcvtq_s32_f32(v); }
 
-// Which lanes: all bits of each.
+// A mask of lanes: all bits of each.
 using Mask = uint32x4_t;
 inline Mask Eq(Ints a, Ints b) { return vceqq_s32(a, b); }
 inline Mask Lt(Ints a, Ints b) { return vcltq_s32(a, b); }
@@ -188,7 +188,7 @@ inline Words LowWords(Words bytes) { return words_from(vmovl_u8(vget_low_u8(byte
 inline Words HighWords(Words bytes) { return words_from(vmovl_high_u8(bytes)); }
 inline Words MinBytes(Words a, Words b) { return vminq_u8(a, b); }
 inline Words MaxBytes(Words a, Words b) { return vmaxq_u8(a, b); }
-// Of words, cut to 0 to 255.
+// Words, saturated to 0 to 255.
 inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(signed_of(low)), signed_of(high)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What avx2.h and avx512.h have alike: HEADRACE_MM(add_ps) is the instruction _mm256_add_ps or
+// Shared by avx2.h and avx512.h: HEADRACE_MM(add_ps) is the instruction _mm256_add_ps or
 // _mm512_add_ps, HEADRACE_SI(and) is _mm256_and_si256 or _mm512_and_si512. Included by both, after
 // their types, so it has no guard. Internal to kernels/.
 
@@ -76,7 +76,7 @@ inline Words LowWords(Words bytes) {
 inline Words HighWords(Words bytes) {
   return HEADRACE_MM(unpackhi_epi8)(bytes, HEADRACE_SI(setzero)());
 }
-// Of each group of 16 bytes:
+// In each group of 16 bytes:
 inline Words InterleaveLowBytes(Words a, Words b) { return HEADRACE_MM(unpacklo_epi8)(a, b); }
 inline Words InterleaveHighBytes(Words a, Words b) { return HEADRACE_MM(unpackhi_epi8)(a, b); }
 inline Words MinBytes(Words a, Words b) { return HEADRACE_MM(min_epu8)(a, b); }

@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// What one output is made of.
+// The inputs of one output.
 struct AliasedTaps {
   int first = 0, count = 0;      // of the inputs
   std::array<double, 4> weight;  // of these, as they are before they are rounded

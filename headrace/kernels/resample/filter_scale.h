@@ -31,7 +31,7 @@ struct FilterScale {
     inverse = 1.0 / stretch;
   }
 
-  // Of any filter; those of torch's aliased ones have no center.
+  // For any filter; torch's aliased ones have no center.
   FilterSpan span(int output) const;
   // REQUIRES: !is_aliased(filter).
   HEADRACE_HD FilterSpan antialiased_span(int output) const {

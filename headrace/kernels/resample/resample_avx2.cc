@@ -151,7 +151,7 @@ int place_windows(ResampleTables& t, int group) {
   return widest;
 }
 
-// Of 16 outputs: where in its window each begins.
+// For 16 outputs: where in its window each begins.
 __m128i begins_of(const ResampleTables& t, int i, int group) {
   alignas(16) uint8_t begins[16];
 #pragma GCC unroll 16

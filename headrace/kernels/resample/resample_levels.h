@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each SIMD level implements for resample.cc. Internal to kernels/.
+// The functions of resample.cc per SIMD level. Internal to kernels/.
 #pragma once
 
 #include <cstddef>

@@ -277,7 +277,7 @@ TEST_P(Resample, AnAxisThatKeepsItsSizeIsACopy) {
 }
 
 TEST_P(Resample, WeightsOfOneSignStayFarBelowTwo) {
-  // What both vector levels rely on. The extremes are at edges that clip the filter.
+  // Assumptions of both vector levels. The extremes are at edges that clip the filter.
   for (const Filter filter :
        {Filter::kBilinear, Filter::kBicubic, Filter::kBox, Filter::kHamming, Filter::kLanczos,
         Filter::kBilinearAliased, Filter::kBicubicAliased}) {
@@ -341,7 +341,7 @@ constexpr PillowCase kPillowWords[] = {
     {7, 5, 100, 90, Filter::kHamming, 0x7f1c6271717917b6},
 };
 
-// Of the outcome of planes made of noise by `value`, at every level.
+// The result for planes made of noise by `value`, at every level.
 template <class Value>
 void expect_wide(std::span<const PillowCase> cases, WideSample sample, const Value& value) {
   for (const SimdLevel level : available_levels()) {

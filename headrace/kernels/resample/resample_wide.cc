@@ -148,7 +148,7 @@ typedef float WideFloats __attribute__((vector_size(kVector * sizeof(float))));
 typedef int32_t WideNumbers __attribute__((vector_size(kVector * sizeof(int32_t))));
 constexpr int kVectors = kWideLanes / kVector;
 
-// Of kWideLanes rows at once: sample x of row r is samples[x * kWideLanes + r]; the sums
+// Resamples kWideLanes rows at once: sample x of row r is samples[x * kWideLanes + r]; the sums
 // likewise.
 void across(const double* samples, const WideTaps& taps, double* sums) {
   for (int i = 0; i < taps.outputs; ++i) {

@@ -31,7 +31,7 @@ struct WidePlane {
   const float* row(int y) const { return samples.data() + size_t(y) * width; }
 };
 
-// What a sum is rounded to.
+// The type to which a sum is rounded.
 enum class WideSample : uint8_t { kFloat32, kUInt16 };
 
 // To the size that `out` has. `between` is memory.

@@ -165,7 +165,7 @@ struct Coefficients {
 
 inline Words eightfold(const uint8_t* row) { return ShiftLeftWords<3>(LoadBytesAsWords(row)); }
 
-// What a register of chroma's words adds to red, green and blue.
+// The contribution of a register of chroma's words to red, green and blue.
 struct Added {
   Added(const uint8_t* u_row, const uint8_t* v_row, const Coefficients& by) {
     const Words u = SubWords(eightfold(u_row), SetWords(1024)),

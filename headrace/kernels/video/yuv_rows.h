@@ -14,7 +14,7 @@
 // an odd height go another way in libswscale, and this one here.) Where chroma has all columns
 // (4:4:4) the same formula holds, and libswscale takes another, up to 3 away.
 //
-// Of wider samples there is no oracle: libraries differ, and one library's versions do. They become
+// Wider samples have no reference: libraries differ, and so do one library's versions. They become
 // what the standard says, rounded to the nearest, halves up; the matrix' coefficients, times 255
 // for a whole sample, are multiples of 2^-21, so that float64 and integers agree in every bit.
 // Chroma is repeated there, too.

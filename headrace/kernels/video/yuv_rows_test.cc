@@ -214,7 +214,7 @@ TEST_P(YuvRows, OfMoreThanEightBitsAreTheStandardsMatrixRounded) {
             for (size_t c = 0; c < 3; ++c) {
               ASSERT_EQ(rgb[c][at], std::clamp(std::floor(want[c] + 0.5), 0.0, 255.0))
                   << bits << full << halved << " of " << y << ", " << u << ", " << v;
-              // What the coefficients' rounding may change: 3 times 2^-22, of 2^bits each.
+              // Tolerance for the coefficients' rounding: 3 times 2^-22, of 2^bits each.
               ASSERT_LE(std::abs(want[c] - ideal[c]), 3 * std::ldexp(1, bits - 22));
             }
           }

@@ -276,7 +276,7 @@ inline Doubles at_cubic(Doubles v2, Doubles p2, Doubles p3, Doubles p4, Doubles 
   return Add(v2, Mul(d, Add(p2, Mul(d, Add(p3, Mul(d, p4))))));
 }
 
-// Of bytes: all but the powers are whole numbers.
+// For bytes: all but the powers are whole numbers.
 inline Doubles cubic(const Few v[4], Doubles d) {
   const Few fall = Sub(v[0], v[1]);
   const Few p3 = Sub(Add(Add(fall, fall), v[2]), v[3]), p4 = Sub(Sub(v[3], v[2]), fall);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pixel of a warped picture: where it lies in the source, and what is made of the pixels there.
-// What rows on the CPU (warp_rows.h, whose conventions hold) and pictures on a GPU
-// (batch/warp_pictures.h) are made by.
+// The arithmetic of rows on the CPU (warp_rows.h, whose conventions hold) and of pictures on a GPU
+// (batch/warp_pictures.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace headrace {
 
 // torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
 struct TorchGrid {
-  // Of the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
+  // For the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
   // divided by w0 * x + w1 * y + 1 and then lose 1.
   float x[3] = {}, y[3] = {};
   float w[2] = {};
@@ -58,7 +58,7 @@ HEADRACE_HD inline WarpPlace<double> pillow_place(const double a[8], bool divide
   return place;
 }
 
-// What lies outside for sure is not converted: an integer may not hold it.
+// Coordinates surely outside are not converted: an integer may not hold them.
 HEADRACE_HD inline bool within(double x, double y, int width, int height) {
   return x >= 0 && x < width && y >= 0 && y < height;
 }
@@ -93,7 +93,7 @@ HEADRACE_HD inline float blended_as_torch(const float weights[4], float a, float
   const float sum = floats::fma(b, weights[1], a * weights[0]);
   return floats::fma(d, weights[3], floats::fma(c, weights[2], sum));
 }
-// What of a place's weights lies in the picture.
+// The part of a position's weights inside the picture.
 HEADRACE_HD inline float share_inside(const TorchSquare& square) {
   const auto counted = [&](int k) { return square.inside[k] ? 1.0f : 0.0f; };
   return blended_as_torch(square.weights, counted(0), counted(1), counted(2), counted(3));
@@ -103,7 +103,7 @@ HEADRACE_HD inline float filled_as_torch(float value, float fill, float share) {
   return (value - fill) * share + fill;
 }
 
-// Of four bytes about a place, `dx` and `dy` from the first one's middle; Pillow cuts it off.
+// Blends four bytes, `dx` and `dy` from the first one's middle; Pillow truncates it.
 HEADRACE_HD inline double bilinear_of(double nw, double ne, double sw, double se, double dx,
                                       double dy) {
   const double above = nw + (ne - nw) * dx, below = sw + (se - sw) * dx;

@@ -155,7 +155,7 @@ namespace {
 
 constexpr int kPixelBlock = 4 * kLanes;
 
-// Of four registers of pixels: each channel's bytes, as many as a register has.
+// From four registers of pixels: each channel's bytes, as many as a register has.
 void StorePlanes(const Ints pixels[4], int channels, uint8_t* const out[], int64_t at) {
   constexpr uint8_t kByChannel[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   const Ints by_channel = LoadDup128(kByChannel);

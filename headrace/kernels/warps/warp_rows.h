@@ -26,7 +26,7 @@ struct PixelWords {
   int stride = 0;  // pixels from a row to the next
 };
 
-// What pixels of fewer than four channels have in the last byte, for bilinear_as_torch to tell them
+// The last byte of pixels of fewer than four channels, for bilinear_as_torch to tell them
 // from those beside the picture, which are 0.
 inline constexpr uint32_t kIsPixel = 1u << 24;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on audio share. mono.cc is the one to copy for samples, center_clip.cc for what
-// only says which part of a sound is wanted.
+// Shared by audio operators. mono.cc is the one to copy for samples, center_clip.cc for those that
+// only choose a part of the audio.
 //
 // Note [Audio at a step]
 // The field's state says (channels, frames), float32, and the sample rate; -1 frames where records

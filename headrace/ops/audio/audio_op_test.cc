@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clips do with sounds of any length. What all operators on sounds promise is tested in
+// Clips of audio of any length. The promises of all audio operators are tested in
 // ops/spectral/sound_contract_test.cc; tests/test_audio_operators.py compares with torchaudio.
 #include "headrace/ops/audio/audio_op.h"
 

@@ -11,7 +11,7 @@ class CenterClip final : public ClipOp {
   using ClipOp::ClipOp;
 
  private:
-  // Of a clip that is longer it lies before the sound: as much silence comes before as after, or
+  // A clip that is longer begins before the audio: as much silence comes before as after, or
   // one frame less.
   int64_t begin_of(int64_t frames, Draws) const override {
     const int64_t over = frames - clip_frames();

@@ -121,7 +121,7 @@ Result<void> MixingOp::apply(GroupContext& context) const {
   if (!size) return size.error();
   std::vector<Mix> mixes;
   std::vector<double> own;
-  // Of each place in the group, whichever of them have a row.
+  // For each position in the group, whether or not it has a row.
   Mix mix;
   const int64_t begin = context.positions.front() / options_.group * options_.group;
   for (int64_t position = begin, row = 0; row < std::ssize(context.positions); ++position) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MixUp and CutMix share: rows of a group are mixed with the row before them, labels in the
+// Shared by MixUp and CutMix: rows of a group are mixed with the row before them, labels in the
 // same proportion. ops/batch/mix_up.cc is the one to copy.
 //
 // As in torchvision a row's partner is the one before it in its group, the first row's the last
@@ -39,7 +39,7 @@ class MixingOp : public BatchOp {
   Result<void> apply(GroupContext& context) const final;
 
  protected:
-  // What a row keeps of its own.
+  // The part that a row keeps of its own.
   struct Mix {
     double own = 1;  // share of the label, and of the pixels where they are blended
     Window box{};    // or what is taken from the partner

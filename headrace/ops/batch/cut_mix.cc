@@ -25,7 +25,7 @@ class CutMix final : public MixingOp {
     const int left = std::max(x - half_width, 0), top = std::max(y - half_height, 0);
     const Window box{left, top, std::min(x + half_width, image.width) - left,
                      std::min(y + half_height, image.height) - top};
-    // What is really cut out, since the border cuts boxes off.
+    // The area that is really replaced, since the border clips boxes.
     const double area = static_cast<double>(int64_t{box.width} * box.height);
     const double all = static_cast<double>(int64_t{image.width} * image.height);
     return {.own = 1.0 - area / all, .box = box};

@@ -30,7 +30,7 @@ std::span<const float> floats_of(const Picture& picture, int channel) {
           size_t(picture.height) * size_t(picture.width)};
 }
 
-// Of the nine around it.
+// Blur over the nine values around it.
 float blur_at(const float* value, int width) {
   constexpr auto kAround = static_cast<float>(1.0 / 13), kMiddle = static_cast<float>(5.0 / 13);
   float sum = 0;

@@ -19,7 +19,7 @@ using FloatRows = void(const PixelStep& step, const float* const in[], int chann
 FloatRows brighten_floats, contrast_floats, saturate_floats, turn_hue_floats, invert_floats,
     posterize_floats, solarize_floats, stretch_floats, raise_floats;
 
-// Of the gray of all pixels, added up in float64: torch adds in float32, in an order of its own.
+// Mean gray of all pixels, added up in float64: torch adds in float32, in an order of its own.
 float mean_gray_of_floats(const Picture& picture);
 // By tables of 8 bits, as torchvision equalizes floats: what lies beyond 0 to 1 counts as 0 or 1,
 // and what is not a number as 0 (torch leaves both to the machine).
@@ -28,7 +28,7 @@ float float_of_byte(uint8_t value);
 // Drawn towards its blur of 3 x 3 by `rest`, and cut off to 0 to 1. torch adds the nine up in an
 // order of its own, so that values differ by some units of the last place.
 Picture sharpened_floats(const Picture& picture, float rest);
-// Of each channel what is subtracted, then what it is divided by; NaN where there is a NaN.
+// For each channel the subtrahend, then the divisor; NaN where there is a NaN.
 std::array<float, 6> stretch_of_floats(const Picture& picture);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJitter = "ColorJitter";
 
-// Of a factor; none: it is left alone.
+// Range of a factor; none: it is left alone.
 using JitterRange = std::optional<std::array<double, 2>>;
 
 // torchvision's forms: x for [center - x, center + x], not below `least`; or (least, most).

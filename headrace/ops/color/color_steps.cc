@@ -50,7 +50,7 @@ constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats
 constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr,
                                    PixelCode::kPillowHue};
 
-// Of the gray of each pixel, as the library computes it.
+// Sum of each pixel's gray, as the library computes it.
 uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
   const int64_t pixels = int64_t{picture.height} * picture.width;
   if (picture.channels == 1) return sum_of_row(picture.plane(0), pixels);

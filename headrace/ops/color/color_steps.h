@@ -64,7 +64,7 @@ PixelStep permutation_step(Draws& draws);
 
 enum class Adjustment : uint8_t { kBrightness, kContrast, kSaturation, kHue };
 
-// What the adjustment does to an image: a step, or a pass that measures it first.
+// The adjustment of an image: a step, or a pass that measures it first.
 std::variant<PixelStep, PendingPass> adjustment_of(Adjustment adjustment, double factor,
                                                    Arithmetic arithmetic);
 

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// Of ImageNet's colors from 0 to 1, as fb.resnet.torch published them: standard deviations along
+// ImageNet's colors from 0 to 1, as fb.resnet.torch published them: standard deviations along
 // the directions, and the directions as columns.
 constexpr std::array<float, 3> kDeviations{0.2175f, 0.0188f, 0.0045f};
 constexpr float kDirections[3][3] = {
@@ -41,7 +41,7 @@ void light_floats(const PixelStep& step, const float* const in[], int channels, 
 
 constexpr PixelFunction kLighting{three_channels, light_bytes, light_floats};
 
-// Of bytes, whose every value is looked up: the same as light_bytes says.
+// For bytes, whose every value is looked up: the same as light_bytes computes.
 PixelStep lighting_step(const std::array<float, 3>& add, DType dtype) {
   if (dtype != DType::kUInt8) return {&kLighting, {add[0], add[1], add[2]}};
   return table_step(color_table([&](int c, int value) {

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// Of a channel with these values at its ends; one of a single value stays.
+// For a channel with these values at its ends; a channel of a single value stays.
 struct Stretch {
   int least, most;
   Arithmetic arithmetic;

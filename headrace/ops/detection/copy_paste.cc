@@ -27,7 +27,7 @@ struct Pasted {
   Window window{0, 0, 0, 0};
 };
 
-// What a paste has left of an instance.
+// The part of an instance that a paste leaves.
 struct Left {
   int64_t before = 0, after = 0;
   int x = 0, y = 0, right = 0, bottom = 0;

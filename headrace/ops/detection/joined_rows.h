@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps share that put several records onto one canvas: their rows become one record's.
+// Shared by steps that put several records onto one canvas: their rows become one record's.
 #pragma once
 
 #include <span>

@@ -67,7 +67,7 @@ class BBoxDraw {
   }
 
  private:
-  // Of the wanted ratio, and with some box.
+  // One window of the wanted ratio, with some box in it.
   std::optional<BBoxWindow> attempt() const {
     double wide = draws_.uniform(law_.scaling[0], law_.scaling[1]);
     double high = draws_.uniform(law_.scaling[0], law_.scaling[1]);

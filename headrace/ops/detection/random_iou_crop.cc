@@ -25,7 +25,7 @@ struct IoUWindow {
   std::vector<bool> inside;  // by box: whether its center is
 };
 
-// Which boxes have their center in the window, where one of these overlaps it enough.
+// The boxes with their center in the window, if one of these overlaps it enough.
 template <class Number>
 std::optional<std::vector<bool>> boxes_inside(const std::vector<Number>& corners,
                                               const Window& window, double least) {

@@ -17,7 +17,7 @@ struct Corners {
   double left, top, right, bottom;
 };
 
-// What all boxes lie in, as far as the picture shows them, without those that are none.
+// The union of all valid boxes, clipped to the picture.
 std::optional<Corners> union_of(const FieldValue& boxes, Size picture) {
   std::optional<Corners> all;
   look_at_coordinates(boxes, [&](auto numbers) {

@@ -15,7 +15,7 @@ struct Box {
   bool enlarges, centered;
 };
 
-// Of the picture, and what is added around it.
+// Sizes of the picture and of the border around it.
 struct Placed {
   Size picture;
   Borders borders;

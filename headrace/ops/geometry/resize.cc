@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// What size= and max_size= say: a fixed size, or the wanted edges with 0 for "not given".
+// The meaning of size= and max_size=: a fixed size, or the wanted edges with 0 for "not given".
 struct Target {
   std::optional<Size> fixed;
   int64_t shorter = 0, longer_at_most = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CoarseDropout and GridDropout share: a record's rectangles, which are drawn once, set to one
+// Shared by CoarseDropout and GridDropout: a record's rectangles, drawn once, and set to one
 // value in its images, and in its masks where a value for these is given.
 #pragma once
 

@@ -35,7 +35,7 @@ struct Augmentation {
     kEqualize,
     kInvert,
   };
-  // What `first` and `last` are, the weakest magnitude and the strongest.
+  // The unit of `first` and `last`, the weakest magnitude and the strongest.
   enum class Unit : uint8_t { kNone, kNumber, kShareOfWidth, kShareOfHeight, kBits };
 
   Kind kind = Kind::kIdentity;
@@ -44,7 +44,7 @@ struct Augmentation {
   bool has_sign = false;
 };
 
-// What RandAugment and TrivialAugmentWide choose from, in torchvision's order.
+// The choices of RandAugment and TrivialAugmentWide, in torchvision's order.
 inline constexpr Augmentation::Kind kFourteenKinds[] = {
     Augmentation::Kind::kIdentity,     Augmentation::Kind::kShearX,
     Augmentation::Kind::kShearY,       Augmentation::Kind::kTranslateX,
@@ -75,7 +75,7 @@ Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind, dou
 // HR0510 where the image has neither one nor three channels.
 void check_colors(std::string_view owner, const FieldState& picture);
 
-// What was drawn: one operation to be done.
+// A drawn operation.
 struct DrawnAugmentation {
   const Augmentation* augmentation = nullptr;
   int bins = 2, bin = 0;

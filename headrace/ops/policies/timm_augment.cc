@@ -239,7 +239,7 @@ class TimmAugment final : public WarpOp {
     return {};
   }
 
-  // What a chain makes of the pixels.
+  // The pixels after a chain.
   Result<std::shared_ptr<const Picture>> through(OpContext& context, int field,
                                                  const std::shared_ptr<const Picture>& pixels,
                                                  const std::vector<DrawnTimm>& chain) const {

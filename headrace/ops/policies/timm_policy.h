@@ -65,7 +65,7 @@ struct TimmPolicy {
 // Throws HR0510, naming the piece and what may stand there.
 TimmPolicy timm_policy(std::string_view owner, std::string_view text);
 
-// What the operation gets at a level (0 to TimmPolicy::most): a factor, bits, a threshold, degrees,
+// Argument of an operation at a level (0 to TimmPolicy::most): factor, bits, threshold, degrees,
 // a slope, a share of the size, a radius. `share`: of the range that kGaussianBlurRand draws from.
 double timm_argument(TimmStep::Kind kind, double level, bool negated, double translate,
                      double share);

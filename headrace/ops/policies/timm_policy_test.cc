@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What timm 1.0.31 gives its operations at a level, printed from its tables; tests/test_timm.py
-// holds pixels against it where it is installed.
+// The arguments of timm 1.0.31's operations at a level, printed from its tables; tests/test_timm.py
+// compares pixels with it where it is installed.
 #include "headrace/ops/policies/timm_policy.h"
 
 #include <gtest/gtest.h>

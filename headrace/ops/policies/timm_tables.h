@@ -9,7 +9,7 @@ namespace headrace {
 namespace timm {
 using Kind = TimmStep::Kind;
 
-// Of its policy "v0r" all posterizing is kPosterizeIncreasing, and so it is of "originalr".
+// In its policy "v0r" all posterizing is kPosterizeIncreasing, and so it is in "originalr".
 inline constexpr TimmStep kV0[] = {
     {Kind::kEqualize, 0.8, 1},  {Kind::kShearY, 0.8, 4},       {Kind::kColor, 0.4, 9},
     {Kind::kEqualize, 0.6, 3},  {Kind::kColor, 0.4, 1},        {Kind::kRotate, 0.6, 8},

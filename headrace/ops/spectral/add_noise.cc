@@ -22,7 +22,7 @@ struct NoiseSettings {
   bool repeat, mono;
 };
 
-// What a record draws, in this order.
+// The draws of a record, in this order.
 struct DrawnNoise {
   DrawnNoise(const NoiseSettings& settings, Draws& draws)
       : ratio(draws.uniform(settings.least, settings.most)), place(draws.uniform()) {}
@@ -108,11 +108,11 @@ void refuse_unless_sound(const FieldState& field, std::string_view hint) {
       std::string(hint));
 }
 
-// Of two fields of the record, the second to the first.
+// For two fields of the record: adds the second to the first.
 class AddNoiseOfRecord final : public Op {
  public:
   explicit AddNoiseOfRecord(const NoiseSettings& settings) : settings_(settings) {}
-  // Which is which only fields= can say.
+  // Only fields= can tell them apart.
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
   bool measures() const override { return true; }
@@ -158,7 +158,7 @@ class AddNoiseOfRecord final : public Op {
   const NoiseSettings settings_;
 };
 
-// Of a dataset of noises, to each sound of the record.
+// For a dataset of noises: adds one to each audio field of the record.
 class AddNoiseOfSource final : public Op {
  public:
   AddNoiseOfSource(const NoiseSettings& settings, SourcePtr source)

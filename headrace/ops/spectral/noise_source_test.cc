@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dataset of noises says of itself is not believed of its records. That noises are the right
+// The schema of a dataset of noises is not trusted for its records. That noises are the right
 // ones is tested in tests/test_noise_source.py.
 #include "headrace/ops/spectral/noise_source.h"
 

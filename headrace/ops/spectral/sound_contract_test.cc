@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator on sounds promises, for all that are registered, with the arguments of its
-// example. What holds for operators on pictures: ops/contract_test.cc.
+// Promises of every registered operator on audio, with the arguments of its
+// example. For operators on pictures: ops/contract_test.cc.
 #include <gtest/gtest.h>
 
 #include <random>

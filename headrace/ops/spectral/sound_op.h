@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that make other numbers of a sound: dense float32 in, dense float32 out, of
+// Shared by operators that make other numbers of audio: dense float32 in, dense float32 out, of
 // a shape that is arithmetic on the one that goes in. amplitude_to_db.cc is the one to copy.
 //
 // A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that form that

@@ -32,7 +32,7 @@ class WhisperLogMel final : public SoundOp {
                                            .slaney_norm = true})} {}
 
  private:
-  // Of the sound, padded or cut.
+  // The audio's length, padded or cut.
   int64_t samples_after(int64_t samples) const { return samples_ > 0 ? samples_ : samples; }
 
   Shape shape_after(const Shape& shape) const override {

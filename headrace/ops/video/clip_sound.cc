@@ -32,7 +32,7 @@ const ErrorCode kLargeSound{
     "and these exceed what memory_limit leaves for one record. Split such files, or raise "
     "memory_limit."};
 
-// Of a window's length in samples: what is computed is a little less than it is.
+// Of a window's length in samples: rounding errors make the computed length a little shorter.
 constexpr double kLengthSlack = 1e-6;
 // More samples than any memory has, and few enough to be counted with at every rate: the times of a
 // file may lie as far apart as somebody likes.
@@ -50,7 +50,7 @@ FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
   return out;
 }
 
-// Of a video whose sound cannot be opened: whether there is none.
+// Whether a video whose audio cannot be opened has none.
 bool is_mute(VideoCodec codec, const Error& error) {
   return codec == VideoCodec::kGIF || codec == VideoCodec::kWebP || error.code->id == "HR0358";
 }
@@ -165,8 +165,8 @@ Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, in
     value.sample_rate = rate_;
     return {};
   }
-  // What the filter sees of the sound around the clip belongs to it: as many samples more on either
-  // side as it is wide, in steps after which its phases come again.
+  // Samples around the clip that the filter reads belong to it: as many more on either
+  // side as it is wide, in steps after which its phases repeat.
   const int64_t divisor = std::gcd(rate, int64_t{rate_});
   const int64_t step = rate / divisor, width = 8 * rate / std::min<int64_t>(rate, rate_) + 8;
   const int64_t steps = (width + step - 1) / step;

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// What is heard from a second of the file's own clock on.
+// The audio from a second of the file's own clock on.
 struct SoundWindow {
   double begin = 0, seconds = 0;
 };

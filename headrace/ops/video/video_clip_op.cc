@@ -19,7 +19,7 @@ const ErrorCode kTooShort{
     "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
     "records out (on_error=)."};
 
-// Of a tick: sums of a clip's steps miss a frame's begin by less.
+// In ticks: sums of a clip's steps miss a frame's begin by less.
 constexpr double kSlack = 1e-3;
 
 int64_t pts_of(const VideoTrack& track, size_t frame) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that take frames of videos: random_video_clips.cc is the one to copy, which
-// says no more than where clips begin.
+// Shared by operators that take frames of videos: random_video_clips.cc is the one to copy, which
+// only says where clips begin.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class VideoClipOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // What a short clip has in place of frames that the video has not.
+  // What a short clip has in place of missing frames.
   enum class Policy : uint8_t { kRepeatLast, kWrap, kError };
 
   // Frames of a video, and the field that says where (ClipForm::at), or null.

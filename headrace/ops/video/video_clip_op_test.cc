@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames the steps take, of a video whose frames say their numbers. That frames are right is
+// The frames that the steps take, from a video whose frames show their numbers. Their pixels are
 // tested in tests/test_video.py, by PyAV.
 #include "headrace/ops/video/video_clip_op.h"
 
@@ -225,7 +225,7 @@ TEST(AClip, StandsUprightHoweverTheCameraWasTurned) {
   }
 }
 
-// Of a file without sound.
+// For a file without audio.
 Result<void> take_silence(VideoTrack track, Shape& shape) {
   const std::vector<uint8_t> file = mkv_test::Film().file();
   const std::unique_ptr<Op> op = make_op("CenterVideoClip", {{"num_frames", int64_t{2}},

@@ -58,7 +58,7 @@ class RandomField {
     }
   }
 
-  // Of each row the end is written beyond, and then the next row.
+  // Each row is written beyond its end, and then the next row.
   void along(const float* from, const std::vector<float>& weights, float* out) {
     const int half = static_cast<int>(weights.size()) / 2, width = size_.width;
     std::vector<float> padded(size_t(width) + weights.size() + kBeyondField);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not pixels: tests/test_warps.py holds these against the libraries.
+// Everything but pixels: tests/test_warps.py compares these with the libraries.
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {

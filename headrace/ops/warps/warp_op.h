@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share that warp a record's pictures: their parameters, what they refuse, and how
-// large an outcome may be. Pixels are made by image/warp.h, from 8 bits; masks take the nearest
+// Shared by operators that warp a record's pictures: their parameters, what they refuse, and how
+// large a result may be. Pixels are made by image/warp.h, from 8 bits; masks take the nearest
 // one.
 #pragma once
 
