@@ -21,7 +21,7 @@
 
 namespace headrace {
 
-// What the header says, before a pixel exists.
+// The header, before a pixel exists.
 struct ImageHeader {
   int width = 0, height = 0;
   int channels = 3;  // as stored: 1 gray, 2 gray+alpha, 3 color or palette, 4 with alpha, CMYK;
@@ -81,7 +81,7 @@ struct RowIndexSlot {
   uint64_t picture = 0;            // the store's name for the picture
 };
 
-// What becomes of a gray picture of 16 bits, whose values eight bits do not hold.
+// The conversion of 16-bit gray pictures, whose values do not fit into eight bits.
 enum class SixteenBit : uint8_t {
   kRefuse,    // an error
   kHighByte,  // value / 256, as all other 16-bit samples become
@@ -122,7 +122,7 @@ class ImageDecoder {
   virtual ~ImageDecoder() = default;
   // Looks at the header only; allocates nothing that the header's numbers could make large.
   virtual Result<ImageHeader> read_header(std::span<const uint8_t> bytes) = 0;
-  // Of the page of this number, from 0: HR0349 where there is none. Codecs of formats that hold one
+  // Header of the page of this number, from 0: HR0349 if there is none. Codecs of formats with one
   // picture need not know of pages.
   virtual Result<ImageHeader> read_page_header(std::span<const uint8_t> bytes, int page);
   virtual void decode(std::span<DecodeJob> jobs) = 0;
@@ -149,7 +149,7 @@ struct CodecRecord {
   std::unique_ptr<ImageDecoder> (*make)();
   bool enters_rows = false;  // decoding begins at a window's first row, without those above it
   bool opaque = false;       // has no alpha, and REQUIRES another ColorMode than kRGBA
-  // What is opened when the codec is first used; null where it is linked, or the codec is ours.
+  // A library that is opened when the codec is first used; null if it is linked, or codec is ours.
   const RunTimeLibrary& (*library)() = nullptr;
 };
 

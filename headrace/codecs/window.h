@@ -19,7 +19,7 @@ inline bool is_inside(const Window& window, int width, int height) {
          window.height <= height - window.y;
 }
 
-// What lies in both; {0, 0, 0, 0} where nothing does.
+// The intersection; {0, 0, 0, 0} if it is empty.
 inline Window common(const Window& a, const Window& b) {
   const int left = std::max(a.x, b.x), top = std::max(a.y, b.y);
   const int right = std::min(a.x + a.width, b.x + b.width);

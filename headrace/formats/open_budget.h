@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening one source may cost: bytes that are held or read, and steps, in proportion to the
+// The limit for opening one source: bytes that are held or read, and steps, in proportion to the
 // size of its files.
 //
 // A few bytes can name the same structure a million times, unpack a thousandfold, or declare rows

@@ -103,7 +103,7 @@ Result<void> AacPackets::decode(const AudioJob& job, const AacStream& stream) {
   while (next < last) {
     const size_t count = std::min(last - next, kPacketsAtOnce);
     if (Result<void> good = decode_packets(stream, job, next, count, patience); !good) return good;
-    // What of these samples lies in the window.
+    // The part of these samples inside the window.
     const auto first = static_cast<int64_t>(next) * kAacFrames;
     const int64_t from = std::max(begin, first);
     const int64_t to = std::min(end, first + static_cast<int64_t>(count) * kAacFrames);

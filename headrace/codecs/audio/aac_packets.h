@@ -16,7 +16,7 @@
 
 namespace headrace {
 
-// What a decoder of AAC is opened with: the AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
+// Configuration of an AAC decoder: the AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
 struct AacConfig {
   bool is_good = false;  // it is there as a whole
   int object_type = 0;   // 2: AAC-LC

@@ -22,7 +22,7 @@ namespace headrace {
 
 class RunTimeLibrary;
 
-// What is known of a sound before a sample exists.
+// Facts about audio before a sample is decoded.
 struct AudioHeader {
   int64_t frames = 0;        // samples of one channel: as many as decoding all of it gives
   int channels = 0;          // 1 to kMostSoundChannels
@@ -61,7 +61,7 @@ struct AudioCodecRecord {
   std::vector<std::string_view> suffixes;  // ".wav", lower case; a hint for listings
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<AudioDecoder> (*make)();
-  // What is opened when the codec is first used; null where the codec is ours.
+  // A library that is opened when the codec is first used; null if the codec is ours.
   const RunTimeLibrary& (*library)() = nullptr;
   // Containers of moving pictures whose sound it reads.
   bool (*sniff_video)(std::span<const uint8_t> first_bytes) = nullptr;
@@ -79,7 +79,7 @@ bool begins_like_sound(std::span<const uint8_t> bytes);
 class AudioDecoders {
  public:
   AudioDecoder& of(const AudioCodecRecord& codec);
-  // What decoding took since the last call.
+  // Decoding time since the last call.
   void add_seconds(double seconds) { seconds_ += seconds; }
   double take_seconds() { return std::exchange(seconds_, 0); }
 

@@ -37,7 +37,7 @@ bool begins_like_flac(std::span<const uint8_t> bytes) {
   return bytes.size() >= kMagic && std::memcmp(bytes.data(), "fLaC", kMagic) == 0;
 }
 
-// Of the file's first bytes, and its size, both behind tags.
+// Reads the file's first bytes, and its size, both after tags.
 Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size) {
   if (!begins_like_flac(bytes)) return corrupt_sound("FLAC", "it does not begin with fLaC");
   if (bytes.size() < kFlacHeader) {

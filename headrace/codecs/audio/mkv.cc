@@ -197,7 +197,7 @@ Result<double> seconds_of_each(const MkvSound& sound, const ByteRanges& file, do
   return static_cast<double>(each.value_or(0)) / 48000;
 }
 
-// What is lost between packets would move all that follows in time.
+// A loss between packets would shift everything after it in time.
 Result<void> check_gaps(const MkvSound& sound, const ByteRanges& file, int64_t frames, int rate) {
   if (sound.packets.size() < 2) return {};
   const double lasts = static_cast<double>(frames) / rate;

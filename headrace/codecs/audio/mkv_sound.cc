@@ -105,7 +105,7 @@ class SoundBlocks {
     if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
     const int64_t ticks = static_cast<int64_t>(cluster_) + time;
     MkvSound& sound = track_.sound;
-    // Of the last block's end alone it is told what is not to be heard.
+    // Samples may be discarded at the last block's end only.
     if (sound.discards_ns != 0) return unread_mkv("leaves out samples between others");
     if (discards_ns < 0) return unread_mkv("leaves out samples at the begin of a block");
     sound.discards_ns = discards_ns;
@@ -130,7 +130,7 @@ class SoundBlocks {
   }
 
  private:
-  // Of a block, behind so many bytes of its head.
+  // Adds the packets of a block, after so many bytes of its head.
   Result<void> add_packets(const MkvElement& block, uint64_t head, int lacing, int64_t ticks) {
     if (lacing == 0) return add_frame(block.body + head, block.size - head, ticks);
     const Result<SoundBytes> whole = file_.at(block.body, block.size);
@@ -200,8 +200,8 @@ class SoundBlocks {
 
 }  // namespace
 
-// What lies in clusters is told by its id, so that it does not matter whether they say how long
-// they are; nothing else may leave that open, as of the pictures.
+// Elements in clusters are found by their ids, so that clusters need not state their
+// length; nothing else may leave that open, as with pictures.
 Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
   uint64_t scale = 1000000;
   std::optional<SoundTrack> track;

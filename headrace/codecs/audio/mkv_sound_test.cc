@@ -20,7 +20,7 @@ using namespace mkv_test;
 
 constexpr uint8_t kXiph = 0x02, kEbml = 0x06, kEqual = 0x04;
 
-// Of a sound of 8-bit samples, a hundred a second.
+// Audio of 8-bit samples, a hundred per second.
 Film sound_of(const Bytes& blocks) {
   Film film;
   film.type = 2;

@@ -20,7 +20,7 @@ struct Mp4Sound {
   std::vector<uint8_t> parameters;  // of mp4a: the AudioSpecificConfig
   int64_t ticks_per_second = 0;     // of what follows; an AAC track's are its samples
   std::vector<MediaPacket> packets;
-  // What is heard is [begin, end) of what the packets hold, from the first one's begin on.
+  // The audible part: [begin, end) of the packets' samples, from the first one's begin on.
   int64_t begin = 0, end = 0;
   int64_t start = 0;  // when `begin` is heard, by the clock that pictures share
 };

@@ -16,7 +16,7 @@ constexpr size_t kPageHeader = 27, kMostPage = kPageHeader + 255 + 255 * 255;
 constexpr uint8_t kFirstPage = 2;
 constexpr uint32_t kPolynomial = 0x04c11db7;
 
-// Of four bytes at once: table k is for a byte with k more behind it.
+// For four bytes at once: table k is for a byte with k more after it.
 constexpr std::array<std::array<uint32_t, 256>, 4> kChecksums = [] {
   std::array<std::array<uint32_t, 256>, 4> out{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

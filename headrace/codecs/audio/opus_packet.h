@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first two bytes of a packet of Opus say of it (RFC 6716, 3.1).
+// The first two bytes of an Opus packet (RFC 6716, 3.1).
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace headrace {
 
 class RangeReader {
  public:
-  // What stands before `begin` is not there for the library.
+  // Bytes before `begin` do not exist for the library.
   explicit RangeReader(ByteRanges file, uint64_t begin = 0)
       : file_(std::move(file)), begin_(std::min(begin, file_.size())) {}
 
@@ -52,7 +52,7 @@ class RangeReader {
   Result<bool> holds_only_tags(uint64_t from) const {
     return only_tags_behind(file_, begin_ + from);
   }
-  // What the storage says of a read that failed.
+  // The storage's error for a failed read.
   const std::optional<Error>& error() const { return error_; }
 
  private:

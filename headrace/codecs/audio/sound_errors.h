@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a sound, whichever codec finds it. `kind`: "WAV".
+// Errors of audio files, whichever codec finds them. `kind`: "WAV".
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@ namespace headrace {
 // other containers keep them. HR0350 where they are none.
 Result<std::vector<std::span<const uint8_t>>> vorbis_headers(std::span<const uint8_t> parameters);
 
-// Of each packet, how many samples are there once it is decoded, from the first one on. HR0350
-// where one of them is not a packet of sound.
+// For each packet, the number of samples after it is decoded, counted from the first one. HR0350 if
+// one of them is not an audio packet.
 Result<std::vector<int64_t>> vorbis_positions(std::span<const std::span<const uint8_t>> headers,
                                               std::span<const std::span<const uint8_t>> packets);
 

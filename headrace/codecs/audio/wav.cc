@@ -33,7 +33,7 @@ void convert_channel(WavSample sample, const uint8_t* from, size_t step, int64_t
   }
 }
 
-// What is in the cache for one channel still is for the others, and what is read of a file fits
+// Data in the cache for one channel still is for the others, and the part read from a file fits
 // into one window of it.
 constexpr size_t kWavBlock = size_t{128} << 10;
 

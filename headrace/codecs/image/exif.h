@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way is up, as pictures of several formats carry it: in EXIF, else in XMP, as Pillow looks
+// Orientation of pictures of several formats: in EXIF, else in XMP, as Pillow looks
 // for it. Bounds-checked, allocates nothing; any thread may call it.
 #pragma once
 

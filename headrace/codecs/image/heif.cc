@@ -125,8 +125,8 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   if (picture.width <= 0 || picture.height <= 0) {
     return corrupt_picture(kHeifName, "it has no valid size");
   }
-  // What is shown may be cut out of more, and what is coded has an edge, or is a tile of a small
-  // picture; but neither by any factor.
+  // The visible picture may be cropped from a larger one, and the coded one has an edge, or is a
+  // tile of a small picture; but neither by any factor.
   constexpr uint64_t kSmall = uint64_t{1} << 20;
   const uint64_t shown = uint64_t(picture.width) * uint64_t(picture.height);
   const uint64_t stored = uint64_t(std::max(heif.stored_width(handle), 0)) *

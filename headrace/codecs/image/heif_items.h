@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the primary picture of a HEIF file unpacks to (ISO/IEC 23008-12), about which the container
-// need not tell the truth: libheif believes it, and allocates what the coded pictures say.
+// The size of a HEIF file's primary picture when unpacked (ISO/IEC 23008-12), about which the
+// container may lie: libheif trusts it, and allocates the size of the coded pictures.
 // Bounds-checked; any thread may call it.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace headrace {
 
 struct HeifItems {
-  // Of the largest picture, grid or overlay among those that the primary one is made of, its alpha
+  // Pixels of the largest picture, grid or overlay among those of the primary one, its alpha
   // included.
   uint64_t most_pixels = 0;
   bool other_codings = false;  // one of them is AV1, whose size is not looked at

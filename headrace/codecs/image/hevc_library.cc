@@ -106,7 +106,7 @@ const HeifPictures& heif_pictures() {
   return pictures;
 }
 
-// What a plane's memory holds before anything is decoded: numbers that no picture has by chance.
+// Contents of a plane's memory before decoding: numbers that no picture has by chance.
 constexpr size_t kMarks = 4096;
 const std::array<uint8_t, kMarks>& marks() {
   static const std::array<uint8_t, kMarks> bytes = [] {
@@ -197,7 +197,7 @@ struct Decoding {
   Decoding& operator=(const Decoding&) = delete;
 };
 
-// What was the default.
+// The library's default.
 const de265_image_allocation& librarys_allocation() {
   static const de265_image_allocation functions = *hevc().allocation();
   return functions;

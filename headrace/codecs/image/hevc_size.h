@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// Of the largest picture; 0 where no set is there. Sets of further layers, which libde265 drops, do
+// Pixels of the largest picture; 0 without a set. Sets of further layers, which libde265 drops, do
 // not count.
 //
 // NAL units with four bytes of length before each, as libheif reads an item.

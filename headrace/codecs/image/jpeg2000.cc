@@ -169,7 +169,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     header.bits = stored->bits;
     if (stored->bits > 8) header.sample = DType::kUInt16;
     header.alpha = stored->components == 2 || (stored->components == 4 && !stored->cmyk);
-    // Of each sample 32 bits as a code-block's, in the wavelet, and in the picture; and the file's
+    // For each sample 32 bits in a code-block, in the wavelet, and in the picture; and the file's
     // coded data.
     header.working_bytes =
         size_t(header.width) * size_t(header.height) * size_t(header.channels) * 13 +

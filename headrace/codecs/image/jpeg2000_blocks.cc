@@ -21,7 +21,7 @@ struct Exponents {
   }
 };
 
-// What COD and COC say of how a tile's component is cut: of several, the finest.
+// COD and COC: how a tile's component is divided; if there are several, the finest.
 struct CodingStyle {
   int layers = 1, levels = 0;
   Exponents block;
@@ -41,7 +41,7 @@ struct CodingStyle {
   }
 };
 
-// Of the main header and of all tile parts.
+// The style of the main header and of all tile parts.
 CodingStyle finest_style(std::span<const uint8_t> stream, int components) {
   CodingStyle style;
   size_t at = 2, part = 0;  // the tile part's first byte
@@ -71,7 +71,7 @@ CodingStyle finest_style(std::span<const uint8_t> stream, int components) {
   return style;
 }
 
-// Of one direction of one resolution, added up over all tiles: what is counted in both directions
+// Along one direction of one resolution, summed over all tiles: a count in both directions
 // is the product of two such sums.
 struct Along {
   double precincts = 0, low_blocks = 0, high_blocks = 0;
@@ -105,7 +105,7 @@ Along count_along(const CodingStyle& style, int resolution, int precinct, int bl
   return along;
 }
 
-// Of one component, if all tiles were of this style.
+// For one component, if all tiles had this style.
 Jpeg2000Pieces pieces_of(const CodingStyle& style, const Jpeg2000Grid& grid) {
   Jpeg2000Pieces pieces;
   for (int r = 0; r <= style.levels; ++r) {

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// Of the SIZ marker: the picture's area on the reference grid, and its tiles.
+// From the SIZ marker: the picture's area on the reference grid, and its tiles.
 struct Jpeg2000Grid {
   int64_t left = 0, top = 0, right = 0, bottom = 0;
   int64_t tiles_left = 0, tiles_top = 0, tile_width = 1, tile_height = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a JPEG 2000 file says before its pixels: read here, because OpenJPEG allocates by the number
+// The header of a JPEG 2000 file: read here, because OpenJPEG allocates by the number
 // of tiles and components that a header names.
 //
 // Sources: ISO/IEC 15444-1, A.5.1 (SIZ), I.4 to I.5.3 (boxes of JP2).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a picture of any kind but JPEG and PNG, which have codes of their own.
+// Errors of pictures of any kind but JPEG and PNG, which have codes of their own.
 // `kind`: as a sentence has it, "WebP".
 #pragma once
 

@@ -29,7 +29,7 @@ struct PngText {
   Bytes text;
 };
 
-// What comes before the next zero, which is taken off `rest` with it.
+// The bytes before the next zero, which is removed from `rest` with them.
 Bytes before_zero(Bytes& rest) {
   const auto end = std::ranges::find(rest, uint8_t{0});
   const size_t length = size_t(end - rest.begin());

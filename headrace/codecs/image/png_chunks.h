@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PNG file holds beside its pixels: the EXIF orientation, in each place where Pillow looks.
+// Metadata of a PNG file: the EXIF orientation, in each place where Pillow looks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is broken, cut off, or meant to exhaust memory.
+// Broken and truncated files, and files meant to exhaust memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <zlib.h>

@@ -33,7 +33,7 @@ struct PngInfo {
   bool has_alpha() const { return color_type & PNG_COLOR_MASK_ALPHA; }
   int stored_channels() const;                                                 // 1 for palettes
   int channels() const { return stored_channels() + (key_to_alpha ? 1 : 0); }  // of a decoded row
-  // Of one pixel in a decoded row: a byte a sample, but two, in the machine's order, where they
+  // Bytes per pixel in a decoded row: one per sample, but two, in the machine's order, where they
   // stay wide, and for 16-bit gray, because its reduction needs both.
   int pixel_bytes() const { return channels() * (wide || gray16() ? 2 : 1); }
   size_t row_bytes() const { return size_t(width) * pixel_bytes(); }
@@ -56,13 +56,13 @@ class PngSession {
   // Reads the next `count` rows of the present pass, each to rows + i * stride; null skips them.
   // For interlaced pictures a pass goes over all rows and fills in its own pixels only.
   bool read_rows(uint8_t* rows, size_t stride, int64_t count);
-  // What stands after the last row, to the end of the file.
+  // Reads the rest of the file after the last row.
   bool read_end();
 
   const PngInfo& info() const { return info_; }
   int passes() const { return passes_; }
   std::span<const png_color> palette() const { return {palette_, size_t(palette_size_)}; }
-  // Of the palette's first entries; those behind are opaque.
+  // Alpha of the palette's first entries; the others are opaque.
   std::span<const uint8_t> palette_alpha() const { return {alpha_, size_t(alpha_size_)}; }
   bool has_transparent_color() const { return has_key_; }
 
@@ -74,7 +74,7 @@ class PngSession {
   size_t position() const { return position_; }          // bytes that libpng has taken
   size_t peak_memory() const { return peak_memory_; }    // bytes that libpng held at most
 
-  // What libpng may hold: before rows are read, and beside them for rows of this width.
+  // Limit of libpng's memory: before rows are read, and in addition to them for rows of this width.
   static size_t memory_cap(int64_t width);
 
  private:

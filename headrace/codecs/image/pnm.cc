@@ -43,7 +43,7 @@ class PnmText {
     }
     return digits > 0 ? Outcome::kRead : Outcome::kEnd;
   }
-  // Of a bitmap, whose digits need no blanks between them.
+  // Reads a digit of a bitmap, whose digits need no blanks between them.
   Outcome digit(uint32_t& value) {
     uint8_t byte;
     while (next(byte)) {

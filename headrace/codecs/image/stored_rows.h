@@ -38,7 +38,7 @@ inline uint8_t luma_of(int r, int g, int b) {
 
 class StoredRows {
  public:
-  // Of as many entries as the palette has; others are black. `alpha`: of the first ones; others
+  // Sets as many entries as the palette has; others are black. `alpha`: of the first ones; others
   // are opaque.
   void set_palette(std::span<const std::array<uint8_t, 3>> palette,
                    std::span<const uint8_t> alpha = {});

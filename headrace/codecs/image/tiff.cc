@@ -3,10 +3,10 @@
 // whatever compression libtiff knows; of the window only the strips and tiles that it touches.
 // page= chooses one of several pictures.
 //
-// What 8 bits do not hold (floats) and what has no agreed colors (more than four channels, several
-// of gray) is delivered as it is stored, up to 16 channels, and otherwise refused by name: HR0347.
-// So are signed or wider integers, Lab, and YCbCr that no JPEG is. The orientation tag is treated
-// as Exif's: stored rows unless exif_orientation=True; Pillow turns always.
+// Floats, which 8 bits cannot hold, and channels without agreed colors (more than four, several of
+// gray) are delivered as stored, up to 16 channels, and otherwise refused by name: HR0347.
+// So are signed or wider integers, Lab, and YCbCr that is not JPEG. The orientation tag is treated
+// as Exif's: stored rows unless exif_orientation=True; Pillow always rotates.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -65,7 +65,7 @@ Error tiff_error(const TiffSession& session, std::span<const uint8_t> bytes) {
   return corrupt_picture(kTiffName, error);
 }
 
-// What 8 bits and Pillow's modes make of the channels; nothing where they do not.
+// The channels in 8 bits and one of Pillow's modes; nothing if they have none.
 std::optional<StoredColor> tiff_color(const TiffPicture& picture, uint16_t first_extra,
                                       bool has_extra) {
   const uint16_t samples = picture.samples;
@@ -351,7 +351,7 @@ class TiffDecoder : public ImageDecoder {
     const size_t left = size_t(window.x), right = left + size_t(window.width);
     const size_t first = job.strict ? 0 : left / chunk_width;
     const size_t past = job.strict ? across : (right + chunk_width - 1) / chunk_width;
-    // Of a pixel that is delivered; gray of 16 bits is one plane.
+    // Bytes of a delivered pixel; gray of 16 bits is one plane.
     const size_t sample = picture.as_stored ? size_of(picture.sample) : 1;
     const size_t planes = picture.planes ? std::min<size_t>(picture.samples, step / sample) : 1;
     for (size_t plane = 0; plane < planes; ++plane) {

@@ -11,7 +11,7 @@ namespace headrace {
 
 class TiffSession;
 
-// What is wrong with the sum of strip or tile `number`; empty where it is right, and for
+// The error in the sum of strip or tile `number`; empty if it is right, and for
 // compressions that have none. Takes memory for its stored bytes, which are no more than the
 // file's.
 std::string wrong_checksum(const TiffSession& session, uint32_t number);

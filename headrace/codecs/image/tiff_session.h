@@ -52,7 +52,7 @@ class TiffSession {
   std::span<const uint8_t> bytes() const { return bytes_; }
   const std::string& error() const { return error_; }  // libtiff's first one
   void forget_error() { error_.clear(); }
-  // What it says of a tag that it could not read, and on which the pixels depend; else empty.
+  // Its message about an unreadable tag on which the pixels depend; else empty.
   const std::string& lost() const { return lost_; }
 
  private:

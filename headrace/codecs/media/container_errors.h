@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a video, whichever container's reader finds it. `kind`: "MP4".
+// Errors of videos, whichever container's reader finds them. `kind`: "MP4".
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ Error too_many_packets(std::string_view kind);                                  
 // How many packets a track may have: 38 hours of 30 frames a second.
 inline constexpr size_t kMostVideoPackets = size_t{1} << 22;
 
-// What to do with whatever only lies in an unusual container, or unusually in its own.
+// Advice for files in an unusual container, or with an unusual layout.
 inline constexpr const char* kRemux =
     "write it again once, which leaves the images as they are: ffmpeg -i in -c copy out.mp4";
 inline constexpr const char* kEncodeAnew =

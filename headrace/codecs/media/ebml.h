@@ -72,7 +72,7 @@ class EbmlElements {
     at_ = element.body + element.content.size();
     return true;
   }
-  // What the element holds comes next, instead of what follows it.
+  // Continues with the element's contents, instead of the next element.
   void enter(const EbmlElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }

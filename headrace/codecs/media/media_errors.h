@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong between headrace-av and the engine, whatever is decoded.
+// Errors between headrace-av and the engine, whatever is decoded.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says of the process that decodes (media_process.h).
+// The user's options for the process that decodes (media_process.h).
 #pragma once
 
 #include <atomic>

@@ -30,7 +30,7 @@
 
 namespace headrace {
 
-// Those that run, so that a process that is forked from this one can let go of them. The lock is
+// The running processes, so that a process forked from this one can let go of them. The lock is
 // held while one is started: a fork meanwhile would copy descriptors that nobody knows of.
 struct MediaProcesses {
   Mutex mutex;
@@ -74,7 +74,7 @@ int new_memory() {
   return file;
 }
 
-// What the program sees of the environment.
+// The environment of the program.
 std::vector<std::string> environment() {
   std::vector<std::string> out;
   for (const char* const name :

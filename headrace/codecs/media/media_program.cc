@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-// Of builds without it, which have no program either.
+// In builds without it, which have no program either.
 #if !defined(HEADRACE_AV_PACKAGE)
 #define HEADRACE_AV_PACKAGE "libavcodec-dev"
 #endif

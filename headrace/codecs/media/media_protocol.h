@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine and headrace-av, the program that decodes videos for it, say to each other.
+// The protocol between the engine and headrace-av, the program that decodes videos for it.
 //
 // Requests and replies are messages of a socket, one plain struct each. Bytes do not travel in
 // them, but lie in two files without a name that both have mapped: what is to be decoded in one,
@@ -21,7 +21,7 @@
 
 namespace headrace::media {
 
-// Of both sides; they are built together, so another number is another build's program.
+// Version of both sides; they are built together, so another number is another build's program.
 inline constexpr uint32_t kVersion = 3;
 
 // The program's descriptors. Its arguments are the engine's process id and `confined` or `trusted`.
@@ -99,8 +99,8 @@ struct Frame {
   std::array<int64_t, 3> stride{};
 };
 
-// Of as many packets as were sent, each with so many frames: float32 at the beginning of the
-// frames' memory, a packet behind the other, in it a channel behind the other.
+// For as many packets as were sent, each with so many frames: float32 at the beginning of the
+// frames' memory, packet after packet, in each channel after channel.
 struct Samples {
   uint32_t packets = 0, frames = 0, channels = 0, rate = 0;
 };

@@ -29,7 +29,7 @@ struct MkvElement {
 
 class MkvElements {
  public:
-  // Those of [begin, end).
+  // The elements in [begin, end).
   MkvElements(const ByteRanges& file, uint64_t begin, uint64_t end)
       : file_(file), at_(begin), end_(end) {}
 
@@ -63,7 +63,7 @@ class MkvElements {
     at_ = element.body + element.size;
     return true;
   }
-  // What the element holds comes next, instead of what follows it.
+  // Continues with the element's contents, instead of the next element.
   void enter(const MkvElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }

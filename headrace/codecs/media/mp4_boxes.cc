@@ -47,7 +47,7 @@ Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
     if (box.type == box_named("moof")) out.fragments.push_back(box);
     box.at = box.content + box.bytes;
   }
-  // What follows the last box is taken for junk unless it begins like what a file is made of.
+  // Bytes after the last box count as junk unless they begin like a known box.
   const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
                      box.type == box_named("mdat");
   if (truncated && known) {

@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// What a box moov says for all fragments of a track, in its box trex.
+// Defaults of moov for all fragments of a track, in its box trex.
 struct Mp4FragmentDefaults {
   uint32_t description = 1, duration = 0, size = 0, flags = 0;
 };

@@ -141,7 +141,7 @@ class Times {
   bool whole() const {
     return durations_.whole() && delays_.whole() && keys_.whole() && partial_keys_.whole();
   }
-  // Of the sample with this number, from 1; false where the tables end before it.
+  // Reads the sample with this number, from 1; false if the tables end before it.
   bool next(uint32_t number, MediaPacket& packet, uint32_t& duration, int64_t& decoded) {
     uint32_t delay = 0;
     if (!durations_.next(duration) || duration > INT32_MAX) return false;

@@ -32,7 +32,7 @@ struct Mp4Packets {
 Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8_t> stbl,
                                    Mp4Packets& out);
 
-// What is shown at t of the media, t in [begin, end), is shown at t + delay of the file.
+// The sample at t of the media, t in [begin, end), is shown at t + delay of the file.
 struct Mp4Edits {
   int64_t begin = INT64_MIN, end = INT64_MAX, delay = 0;
 };

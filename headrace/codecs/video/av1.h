@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packets of AV1 say of themselves in the headers of their units (AV1 Bitstream & Decoding
+// Packets of AV1 by the headers of their units (AV1 Bitstream & Decoding
 // Process Specification, 5.3 to 5.9): whether others need them.
 //
 // A frame is kept for others in those of eight places that its refresh_frame_flags name, and all
@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// What headers of frames are read with.
+// Input for reading the headers of frames.
 struct Av1Sequence {
   bool has_frame_ids = false;
   int frame_id_bits = 0;
@@ -23,7 +23,7 @@ struct Av1Sequence {
   bool chooses_integer_motion = false;
   int order_hint_bits = 0;
 };
-// Of the sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). None where
+// The sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). None if
 // there is none, and of the rare kinds.
 std::optional<Av1Sequence> av1_sequence_in(std::span<const uint8_t> packet);
 std::optional<Av1Sequence> av1_sequence_of(std::span<const uint8_t> parameters);

@@ -103,7 +103,7 @@ TEST(APacketOfAv1, MayBeAnyBytes) {
   }
 }
 
-// What FFmpeg's parser of headers says of each packet: all of its frames are kept nowhere.
+// FFmpeg's header parser on each packet: whether all of its frames are kept nowhere.
 std::vector<bool> traced(const std::filesystem::path& file) {
   std::vector<bool> out;
   bool any = false, all = true;

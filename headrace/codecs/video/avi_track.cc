@@ -137,7 +137,7 @@ class AviPackets {
       return corrupt_video(kAviName,
                            "no image is in the packet at byte " + std::to_string(chunk.begin));
     }
-    // What stands for the second of two pictures that came in one packet.
+    // A placeholder for the second of two pictures that came in one packet.
     if (ahead_ > 0 && layer_.is_empty(*picture)) {
       --ahead_;
       return {};
@@ -158,7 +158,7 @@ class AviPackets {
     return {};
   }
 
-  // Those between two others are shown a tick before they are decoded, where there are any, and the
+  // B pictures are shown a tick before they are decoded, if there are any, and the
   // others when the next of these is decoded.
   void give_times() {
     std::vector<MediaPacket>& packets = track_.packets;

@@ -48,8 +48,8 @@ std::string shown(const Bytes& file) {
   }
   return out;
 }
-// Of these kinds, one a packet; "." has no bytes, "p" is a picture with nothing in it, and what
-// stands between brackets is one packet.
+// A film with packets of these kinds; "." has no bytes, "p" is a picture with nothing in it, and a
+// part in brackets is one packet.
 Avi film_of(std::string_view kinds, std::string_view said = "Lavc58") {
   Avi film;
   bool open = false;
@@ -95,7 +95,7 @@ TEST(AnAviFile, ShowsPicturesInTheOrderOfTheirKinds) {
   EXPECT_EQ(shown(film_of("IPPS").file()), "I0 P1 P2 S3");
   EXPECT_EQ(shown(film_of("IPBPBB").file()), "I0 P2 B1 P5 B3 B4");
   EXPECT_EQ(avi_track(film_of("IPBPBB").file()).frames, (std::vector<uint32_t>{0, 2, 1, 4, 5, 3}));
-  // Of the second group's first one the ones before it in time need the group before.
+  // In the second group, pictures before the first one in time need the group before.
   EXPECT_EQ(shown(film_of("IPIBB").file()), "I0 P1 I4 B2 B3");
   EXPECT_EQ(shown(film_of("IBPB").file()), "I1 B0- P3 B2");  // nothing is before the second
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an open decoder was fed, and whether it can go on from there to the frames of another plan,
-// as decoding the file from its begin would, in place of one that is opened anew and fed again what
+// The packets that an open decoder was fed, and whether it can go on from there to another plan's
+// frames, as decoding the file from its begin would, instead of opening one and feeding it what
 // this one has seen. Windows that follow one another in a video cost what is new in them.
 //
 // A video is the one before if its tables are and what was fed of it has the same bytes, by their
@@ -31,7 +31,7 @@ class FedPackets {
   // How many of the plan's feeds the decoder knows: it goes on with the next one. 0 where it has to
   // begin anew. REQUIRES: the plan's packets lie in the file.
   size_t known_of(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const;
-  // Those before this one will not be asked for.
+  // Packets before this one will not be asked for.
   void forget_before(uint32_t packet);
 
   size_t size() const { return packets_.size(); }

@@ -25,7 +25,7 @@ TEST(AForeignContainer, IsRefusedByNameWithTheWayOut) {
   EXPECT_EQ(error_of({"\0\0\1\xBA", 4}).code->id, "HR0363");
 }
 
-// What names other files is never taken for a video.
+// A file that refers to other files is never taken for a video.
 TEST(AListOfFiles, IsNoVideo) {
   for (const std::string_view text :
        {"#EXTM3U\n#EXT-X-VERSION:3\nhttp://a/b.ts\n", "ffconcat version 1.0\nfile '/etc/passwd'\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frame of a video takes in memory, before one is decoded.
+// Memory of a video's frame, before one is decoded.
 #pragma once
 
 #include <cstddef>

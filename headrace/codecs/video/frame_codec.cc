@@ -23,7 +23,7 @@ const ErrorCode kUnknownColors{
 
 // Rows of this many bytes stay in the first-level cache between conversion and the pass.
 constexpr size_t kBlockBytes = size_t{20} << 10;
-// What kernels may touch after a row.
+// Bytes after a row that kernels may touch.
 constexpr size_t kBehind = 64;
 
 size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -128,7 +128,7 @@ class FrameDecoder final : public ImageDecoder {
            ptrdiff_t(x) * ptrdiff_t(sample_bytes(frame_));
   }
 
-  // Of a field, which has every other row of both, where the frame has two. Where their heights
+  // The chroma row in a field, which has every other row of both, if the frame has two. If heights
   // leave the lower one a row of chroma less than it takes, its last one is repeated.
   int chroma_row(int y) const {
     if (!frame_.interlaced || frame_.chroma_y == 0) return y >> frame_.chroma_y;

@@ -24,8 +24,8 @@ namespace headrace {
 // Transfer functions are not looked at: whoever wants bytes of PQ or HLG gets their code values.
 const CodecRecord& frame_codec();
 
-// What it decodes of a frame, and its header. The frame is borrowed. REQUIRES: 1 or 3 planes, 8 to
-// 16 bits, chroma_x and chroma_y of 0 to 2.
+// The bytes that it decodes of a frame, and its header. The frame is borrowed. REQUIRES: 1 or 3
+// planes, 8 to 16 bits, chroma_x and chroma_y of 0 to 2.
 std::span<const uint8_t> bytes_of(const YuvFrame& frame);
 ImageHeader header_of(const YuvFrame& frame);
 
@@ -50,7 +50,7 @@ class KeptFrames {
   KeptFrames(const KeptFrames&) = delete;
   KeptFrames& operator=(const KeptFrames&) = delete;
 
-  // What a frame takes here.
+  // Bytes of a frame here.
   static size_t bytes_for(const YuvFrame& frame);
   // Copies a frame; the first one makes room for all. REQUIRES: number < count, each once.
   void keep(size_t number, const YuvFrame& frame);

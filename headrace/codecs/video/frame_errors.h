@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong between a track's packets and its frames.
+// Errors between a track's packets and its frames.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// Of builds before this one libavcodec must know, as they coded 4:4:4 wrongly, and long ago the
+// Builds before this one must be known to libavcodec, as they coded 4:4:4 wrongly, and long ago the
 // direct mode of B pictures: it learns it from the first packet of a file, and is right only then.
 constexpr int kX264AsSpecified = 151;
 
@@ -31,7 +31,7 @@ struct Pass {
   uint32_t begin = 0, end = 0;
 };
 
-// Which packets of a pass no other one needs.
+// The packets of a pass that no other one needs.
 class Unneeded {
  public:
   Unneeded(const VideoTrack& track, const std::optional<NalFraming>& framing, Mpeg4Fields& fields)
@@ -196,7 +196,7 @@ class Planner {
     return build && *build < kX264AsSpecified;
   }
 
-  // Of MPEG-4 a decoder takes the roundings and faults of the encoder that a stream has named, and
+  // For MPEG-4 a decoder takes roundings and faults of the encoder that a stream has named, and
   // the layer that it has described, for those of all that follows.
   bool learns_layer_from_first() const {
     Mpeg4Layer known, first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packets a decoder is fed so that certain frames come out of it: as few as possible. Pure.
+// The packets that a decoder is fed so that certain frames come out: as few as possible. Pure.
 //
 // The first bytes of packets are looked at: whether a decoder really can begin at one that the
 // container calls a key, and, of H.264, HEVC and AV1, whether others need it. That is done here and

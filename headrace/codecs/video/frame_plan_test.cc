@@ -100,7 +100,7 @@ TEST(AFramePlan, LeavesOutWhatLiesBetweenInMpeg4) {
   EXPECT_EQ(video.fed({1, 4}), "0R 1 2 3");
 }
 
-// Of interlaced MPEG-4 the first B picture behind a layer's description measures how long a field
+// In interlaced MPEG-4 the first B picture after a layer's description measures how long a field
 // is, for all that follow. I, P and B; L is an I picture with a description.
 Video fields(const std::string& letters, const std::vector<int64_t>& times, bool described = true) {
   using avi_test::kFields;

@@ -108,7 +108,7 @@ bool is_of_field(std::span<const uint8_t> slice, const Sequence& sequence) {
   return bits.good() && field;
 }
 
-// Of each set in avcC; empty where it is not one, or cut off.
+// The sequence of each set in avcC; empty where it is invalid or truncated.
 std::vector<std::optional<Sequence>> sequences_of(std::span<const uint8_t> avcc) {
   BigEndianReader reader(avcc);
   const bool known = reader.u8() == 1;

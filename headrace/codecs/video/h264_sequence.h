@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sequence parameter sets of an H.264 track say (ITU-T H.264, 7.3.2.1.1), and its slices.
+// The sequence parameter sets of an H.264 track (ITU-T H.264, 7.3.2.1.1), and its slices.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What encoders and muxers make: packets as ffprobe finds them, and any frames of them as ffmpeg
+// Videos made by encoders and muxers: packets as ffprobe finds them, and frames as ffmpeg
 // decodes them one after another.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -193,7 +193,7 @@ TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
   EXPECT_GT(damaged, 10);
 }
 
-// What a decoder that is opened anew says of a damaged file, one that goes on says, too.
+// A decoder that goes on reports the same damage as one that is opened for the file.
 TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   auto going_on = make_video_decoder({});
@@ -226,7 +226,7 @@ TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
         ASSERT_EQ(bool(one), bool(two))
             << begin << ": " << (one ? two.error() : one.error()).message();
         if (one) {
-          // Of damaged files they may come in another order.
+          // With damaged files they may come in another order.
           std::map<size_t, uint32_t> frames_of_one, frames_of_other;
           for (size_t i = 0; i < wanted.size(); ++i) {
             frames_of_one[by_one.order.at(i)] = by_one.hashes.at(i);

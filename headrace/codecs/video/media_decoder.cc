@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kPacketMemory = size_t{1} << 20;
 // Frames that a decoder may hold: the 16 that H.264 allows, those that wait to be shown, and more.
 constexpr int64_t kMostFrames = 24;
-// What a decoder and its library take beside frames.
+// Memory of a decoder and its library apart from frames.
 constexpr size_t kDecoderBytes = size_t{256} << 20;
 // More is never needed to put frames in order (H.264 A.3.1, MaxDpbFrames).
 constexpr size_t kMostReordered = 16;
@@ -33,7 +33,7 @@ constexpr size_t kMostReordered = 16;
 // A frame's size with what codecs put around it.
 int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
 
-// Which x264 has made a stream. Its early builds had a fault in 4:4:4, which the decoder allows for
+// The x264 build that made a stream. Its early builds had a fault in 4:4:4 that decoders allow for
 // if it knows, and the stream says it in its first packet alone.
 int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
   if (track.codec != VideoCodec::kH264) return -1;
@@ -114,7 +114,7 @@ class MediaDecoder final : public VideoDecoder {
     if (fed_.is_of(track)) {
       Result<void> done = run(track, file, plan, once, true, patience);
       if (done || once.failed()) return done;
-      // What is wrong with a file does not depend on what was decoded before.
+      // Damage in a file does not depend on what was decoded before.
     }
     return run(track, file, plan, once, false, patience);
   }
@@ -141,7 +141,7 @@ class MediaDecoder final : public VideoDecoder {
     bool failed_ = false;
   };
 
-  // Which of the plan's frames are still to come.
+  // The plan's frames that are still to come.
   class Wanted {
    public:
     explicit Wanted(const FramePlan& plan)
@@ -276,8 +276,8 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
-  // What is sent, without the places in memory: the plan's feeds but those that the decoder knows,
-  // and what keeps the decoder able to go on.
+  // The packets to send, without their places in memory: the plan's feeds except those that the
+  // decoder knows, and those that keep the decoder able to go on.
   std::vector<media::Packet> packets_of(const VideoTrack& track, const ByteRanges& file,
                                         const FramePlan& plan, size_t known, bool look_ahead,
                                         Wanted& wanted) {
@@ -367,7 +367,7 @@ class MediaDecoder final : public VideoDecoder {
     return reply->number;
   }
 
-  // What the sink throws, memory that is refused above all, leaves a process that waits for an
+  // An exception in the sink, such as a failed allocation, leaves a process that waits for an
   // answer: the next video would get it for its own.
   Result<void> give(FrameSink& sink, size_t number, const YuvFrame& frame) {
     try {

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// What decoding the track takes, in the other process: the library, and the frames that it keeps.
+// Memory for decoding the track in the other process: the library, and the frames that it keeps.
 size_t video_working_bytes(const VideoTrack& track);
 
 // make_video_decoder() with a program of one's choice.

@@ -21,7 +21,7 @@ using video_test::bytes_of;
 using video_test::ffmpeg_hashes;
 using video_test::Hashes;
 
-// Of all frames of a file that is worth its time.
+// For all frames of a file that is worth its time.
 constexpr int64_t kMostPixels = int64_t{300} << 20;
 
 std::vector<std::filesystem::path> files() {

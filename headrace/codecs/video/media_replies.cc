@@ -24,7 +24,7 @@ bool has_known_planes(const media::Frame& frame) {
          frame.transfer <= static_cast<uint32_t>(ColorTransfer::kHLG);
 }
 
-// What a decoder says of H.264 depends on what it has decoded before: of pictures that are shown as
+// A decoder's word on H.264 depends on what it has decoded before: for pictures that are shown as
 // two fields and not coded so (film at the rate of television) it takes the last one's word. Where
 // the sequence has no fields there are none.
 bool holds_fields(const media::Frame& frame, const VideoTrack& track) {
@@ -60,7 +60,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
                .interlaced = holds_fields(frame, track),
                .bits = frame.bits,
                .color = track.color};
-  // What the stream says is nearer to the truth than what the container repeats.
+  // The stream is more reliable than the container's copy.
   if (const auto matrix = static_cast<ColorMatrix>(frame.matrix); matrix != ColorMatrix::kUnsaid) {
     out.color.matrix = matrix;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the media process says is believed to be nothing but bytes: a hostile file may have taken it
-// over. Here they become a frame or an error; replies are copies, which nobody changes any more.
+// Replies of the media process are trusted to be bytes and nothing more: a hostile file may control
+// it. Here they become a frame or an error; replies are copies, which do not change any more.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ Request heard() {
   return request;
 }
 
-// What the program of this name does with a request to decode.
+// Misbehavior of the program of this name at a request to decode.
 void misbehave(const std::string& name) {
   Reply reply{.kind = ReplyKind::kFrame, .frame = good_frame(0)};
   if (name == "ends") _exit(1);
@@ -120,7 +120,7 @@ __attribute__((constructor)) void be_program(int count, char** arguments) {
 
 class MediaReplies : public testing::Test {
  protected:
-  // What comes of a call to the program of this name.
+  // Result of a call to the program of this name.
   Result<void> decode(const std::string& name) {
     const auto folder =
         std::filesystem::path(testing::TempDir()) / ("media_replies_" + std::to_string(getpid()));

@@ -151,7 +151,7 @@ Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
   return *chosen;
 }
 
-// What roll says is against the clock.
+// Roll is given counterclockwise.
 std::optional<int> turns_from(double roll) {
   const double quarters = -roll / 90;
   if (!(std::abs(quarters) <= 4) || quarters != std::round(quarters)) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in front of a Matroska file's clusters: its clock, and how its pictures are coded.
+// The part of a Matroska file before its clusters: its clock, and how its pictures are coded.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ class MkvBlocks {
     return {};
   }
 
-  // Of the frame that is shown last; 0 where nothing says it.
+  // Duration of the frame that is shown last; 0 if unknown.
   int64_t last_duration() const { return last_duration_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// What the entry says, into the track: codec, size, color, parameters. `number` counts from 1.
+// Reads the entry into the track: codec, size, color, parameters. `number` counts from 1.
 // HR0363 where it is of another codec, encrypted, or where the pictures lie in another file, by
 // what `dinf` says.
 Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<const uint8_t> dinf,

@@ -33,7 +33,7 @@ DisplayMatrix read_matrix(BigEndianReader& reader) {
   return {.a = m[0], .b = m[1], .c = m[3], .d = m[4]};
 }
 
-// What is turned by one, and then by the other; only signs and zeros matter.
+// Rotation by one, then by the other; only signs and zeros matter.
 DisplayMatrix product(const DisplayMatrix& one, const DisplayMatrix& other) {
   const auto sign = [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; };
   const int64_t a = sign(one.a), b = sign(one.b), c = sign(one.c), d = sign(one.d);

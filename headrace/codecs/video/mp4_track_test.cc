@@ -275,7 +275,7 @@ Bytes fragment(const Bytes& tfhd, const Bytes& tfdt, const Bytes& run, const Byt
 
 TEST(AnMp4File, MayComeInFragments) {
   Movie movie;
-  // Of each packet, unless a run says otherwise: 10 ticks, 2 bytes, no key.
+  // Defaults of packets, unless a run has its own: 10 ticks, 2 bytes, no key.
   movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 10, 2, 0x10000})));
   const Bytes tfhd = numbers({0x20000, 1}), sizes_unsaid = numbers({0x05, 3}), first_is_key(4, 0);
   Bytes file = box("ftyp", text("iso5") + numbers({0})) + movie.moov(0);

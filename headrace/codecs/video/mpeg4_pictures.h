@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream of MPEG-4's pictures says of itself (ISO/IEC 14496-2): where pictures begin, of
+// The pictures in a stream of MPEG-4 (ISO/IEC 14496-2): where they begin, of
 // what kind they are, and whether there is anything in them. Containers that keep no times (AVI)
 // have nothing else to tell the order in which frames are shown.
 #pragma once
@@ -27,7 +27,7 @@ struct Mpeg4Picture {
 // The first picture at or behind `from`; none where no start code of one is.
 std::optional<Mpeg4Picture> next_mpeg4_picture(std::span<const uint8_t> bytes, size_t from = 0);
 
-// What stands in front of the first picture and of a group's header: what a decoder is opened with.
+// The bytes before the first picture and a group's header, with which a decoder is opened.
 std::span<const uint8_t> mpeg4_parameters(std::span<const uint8_t> first_packet);
 
 // The layer's parameters, as far as they are needed to read the headers of its pictures.
@@ -36,7 +36,7 @@ struct Mpeg4Layer {
   bool interlaced = false;      // its pictures may hold two fields
   bool packs_pictures = false;  // DivX: two pictures in one packet, and a packet of none later
   bool names_encoder = false;   // which tells a decoder whose roundings to take
-  // Of the parameters or a packet, as far as they say it; what they do not say stays.
+  // Learns from the parameters or a packet; what these leave out stays.
   void learn(std::span<const uint8_t> bytes);
   // A picture that is said to be the one before again, of which a decoder makes no frame. False
   // where that cannot be told.

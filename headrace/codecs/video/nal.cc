@@ -40,7 +40,7 @@ bool any_sei_message(Nal unit, const Visit& visit) {
   }
 }
 
-// That frames from here on are exactly those of decoding from an earlier one: recovery_frame_cnt
+// Whether frames from here on are exactly those of decoding from an earlier one: recovery_frame_cnt
 // is 0 (one bit that is set), and exact_match_flag is set.
 bool is_exact_recovery_point(Nal sei) {
   constexpr int64_t kRecoveryPoint = 6;
@@ -125,7 +125,7 @@ bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet) {
       const int type = hevc_type(unit), layer = (unit[1] & 7) - 1;
       if (type >= kHevcFirstSet && type <= kHevcLastSet) return false;
       if (type >= 32) continue;
-      // Of those up to 14 the even ones are not referred to within their sub-layer.
+      // Up to 14, the even ones are not referred to within their sub-layer.
       if (framing.highest_layer < 0 || layer < framing.highest_layer) return false;
       if (type > 14 || type % 2 != 0) return false;
     } else {

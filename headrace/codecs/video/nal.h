@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packets of H.264 and HEVC say of themselves in the first bytes of their units: whether
+// Packets of H.264 and HEVC by the first bytes of their units: whether
 // decoding can begin with one, and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
 //
 // Units are found by the lengths in front of them, and by nothing else: 00 00 01, which divides
@@ -18,7 +18,7 @@ namespace headrace {
 struct NalFraming {
   VideoCodec codec = VideoCodec::kH264;
   int length_bytes = 4;
-  // Of HEVC the highest temporal sub-layer that there may be; -1 where nothing says it.
+  // With HEVC the highest temporal sub-layer; -1 if unknown.
   int highest_layer = -1;
 };
 // Out of the parameters (avcC, hvcC; ISO/IEC 14496-15). None for other codecs, and where they make

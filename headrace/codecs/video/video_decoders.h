@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread keeps between videos: decoders, which are started when one is first needed.
+// Decoders that a thread keeps between videos; each is started when it is first needed.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class VideoDecoders {
                       FrameSink& sink, const VideoDecoderOptions& options);
   // Whatever the options say; for tests.
   void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }
-  // What decoding took since the last call.
+  // Decoding time since the last call.
   double take_seconds() { return std::exchange(seconds_, 0); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container it is, and what is in it. One reader a container, in a
+// The container of a file, and its contents. One reader per container, in a
 // file of its own, which registers a VideoContainer.
 #pragma once
 

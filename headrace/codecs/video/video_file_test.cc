@@ -17,7 +17,7 @@
 namespace headrace {
 namespace {
 
-// What a reader says of it, and what a plan of a few frames is.
+// A reader's report, and a plan of a few frames.
 std::string said_of(const ByteRanges& file) {
   const Result<VideoTrack> track = read_video(file);
   if (!track) return std::string(track.error().code->id) + " " + track.error().what;

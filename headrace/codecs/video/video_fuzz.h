@@ -30,7 +30,7 @@ inline void check_plan(std::span<const uint8_t> file, const VideoTrack& track) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     require(plan.kept[i] == track.frames[wanted[i]] && fed[plan.kept[i]] >= 1);
   }
-  // What a decoder learns from alone may come once more.
+  // A packet that a decoder only learns from may come once more.
   for (size_t i = 1; i < fed.size(); ++i) require(fed[i] <= 1);
 }
 

@@ -88,7 +88,7 @@ bool read_column(ByteReader& in, size_t count, const Take& take) {
 
 uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// What divides the differences of all times; 1 where there is nothing to divide.
+// The common divisor of the differences of all times; 1 if there is none.
 int64_t unit_of(const VideoTrack& track) {
   int64_t unit = 0;
   for (const MediaPacket& packet : track.packets) {

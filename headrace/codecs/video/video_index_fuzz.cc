@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const MediaPacket& packet : track->packets) {
     if (packet.offset < 0 || uint64_t(packet.offset) + packet.size > kFileBytes) __builtin_trap();
   }
-  // What was read can be written, and read again.
+  // An index that was read can be written, and read again.
   if (!track_from_video_index(video_index_of(*track), kFileBytes)) __builtin_trap();
   return 0;
 }

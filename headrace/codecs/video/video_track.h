@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container says of its pictures that move: how they are coded, and where in the file each
+// A container's description of its video: how pictures are coded, and where in the file each
 // packet of them lies. Made by one reader a container, from hostile bytes; nothing is decoded for
 // it, and no picture is believed to be there before a decoder has made it.
 //
@@ -29,7 +29,7 @@ enum class ColorMatrix : uint8_t {
   kOther
 };
 enum class ColorRange : uint8_t { kUnsaid, kLimited, kFull };
-// What light the values mean. PQ and HLG are of high dynamic range.
+// The light that values mean. PQ and HLG are of high dynamic range.
 enum class ColorTransfer : uint8_t { kUnsaid, kStandard, kPQ, kHLG };
 
 struct VideoColor {
@@ -45,7 +45,7 @@ struct VideoTrack {
   int quarter_turns = 0;      // with the clock, to be upright: 0 to 3
   VideoColor color;           // as the container says it; a frame may say more
   int64_t ticks_per_second = 1, ticks_divisor = 1;  // a tick is ticks_divisor / ticks_per_second
-  // What a decoder is opened with: the content of avcC, hvcC, av1C or esds' specific info; what
+  // Configuration of the decoder: the content of avcC, hvcC, av1C or esds' specific info, which
   // libavcodec calls extradata.
   std::vector<uint8_t> parameters;
   std::vector<MediaPacket> packets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a file of arrays (NumPy, IDX, CIFAR, safetensors), in the same words.
+// Errors of files of arrays (NumPy, IDX, CIFAR, safetensors), in the same words.
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ struct CocoCategory {
   int64_t keypoints = 0;
 };
 
-// What is wrong with one picture's annotations: the first thing.
+// The first error in one picture's annotations.
 struct CocoProblem {
   int64_t image = 0;  // its place
   std::string what;

@@ -19,7 +19,7 @@ namespace {
                         .hint = std::move(hint)});
 }
 
-// Which place has this id? Of anything that is sorted by its `id`.
+// The position of this id, in anything that is sorted by its `id`.
 template <class Item>
 int64_t place_of(const std::vector<Item>& items, int64_t id) {
   const auto at = std::lower_bound(items.begin(), items.end(), id,

@@ -29,7 +29,7 @@ enum class CocoField : uint8_t {
 
 constexpr uint8_t kObjects = 1;  // the row group: an annotation is a row of each of its fields
 
-// Those that are wrong when a row of the picture is.
+// Fields that are wrong when a row of the picture is.
 bool is_of_rows(CocoField field) {
   return field != CocoField::kImage && field != CocoField::kImageId &&
          field != CocoField::kCaption && field != CocoField::kCaptions;

@@ -32,7 +32,7 @@ class CocoValues {
   Result<void> caption(std::span<const JsonRange> rows,
                        Buffer& out) const;  // the first; "" without
   Result<void> captions(std::span<const JsonRange> rows, Buffer& out) const;  // all: a JSON list
-  // Of a list.
+  // Count of a list's numbers.
   Result<int64_t> count_numbers(const JsonRange& range) const;
 
  private:

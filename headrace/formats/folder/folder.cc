@@ -64,7 +64,7 @@ struct Run {
   int64_t label = 0;
 };
 
-// Of a folder of several media, what is said of those that are no records.
+// For a folder of several media, the note on files that are not records.
 std::string left_out_of(const FolderListing& listing) {
   const auto after = std::ranges::find(all_media(), listing.media) - all_media().begin() + 1;
   return counted(listing.left_out, nouns_of_media("or", "", size_t(after)),

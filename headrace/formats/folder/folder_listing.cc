@@ -182,7 +182,7 @@ class Lister {
   std::vector<Origin> origins_;     // by folder
   std::map<std::pair<uint64_t, uint64_t>, int> times_listed_;
   int64_t seen_ = 0;
-  // Of the folder at hand:
+  // The current folder:
   std::string relative_, path_;
   NameList files_, folders_, annotations_;
   std::vector<uint32_t> order_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All pictures below a folder, without a stat for each; or all files of another kind of media.
 //
-// What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
-// whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix; what
-// is a video likewise. Names that begin with a dot are left out, folders too; so are
+// Pictures: names with a known picture suffix, unread, whatever is inside; and any other file
+// whose first bytes have a codec's signature. Audio and video: names with a suffix of these
+// media. Names that begin with a dot are left out, folders too; so are
 // folders that file servers and archives add (@eaDir, __MACOSX). Links to folders are
 // followed, except back to a folder that they lie in.
 #pragma once
@@ -58,7 +58,7 @@ FolderListing list_folder(const std::string& root, const Progress& progress,
                           const std::function<void(const FolderListing&)>& seen_root = {},
                           const MediaRecord& media = *all_media().front());
 
-// What a file of such a name is; an image where its suffix says nothing.
+// The kind of a file by its name; an image if its suffix is unknown.
 FieldKind kind_by_suffix(std::string_view name);
 
 // Changes when the set of suffixes or signatures that make a picture, or the media, does.

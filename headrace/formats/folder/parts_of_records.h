@@ -12,7 +12,7 @@ namespace headrace {
 // labels; it says what to write. `folders`: their names in `root`.
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders);
 
-// What to write for a dataset of YOLO (labels as text files) and of VOC (.xml), by the folders of
+// Code that opens a dataset of YOLO (labels as text files) or VOC (.xml), by the folders of
 // its pictures and of its labels or annotations.
 std::string yolo_advice(std::string pictures, std::string labels);
 std::string voc_advice(const std::string& pictures, const std::string& annotations);

@@ -29,7 +29,7 @@ constexpr size_t kFirst = 3;     // names, which say where files are
 constexpr int64_t kTried = 64;   // names, until none is a file
 constexpr int kMostParents = 8;  // of a folder or a path, from which paths may begin
 
-// Of the media among some of the folder's files.
+// Suffixes of the media among some of the folder's files.
 std::set<std::string> suffixes_in(const std::string& folder) {
   std::set<std::string> out;
   const auto entries = folder_entries(folder.empty() ? "." : folder, kSomeEntries);

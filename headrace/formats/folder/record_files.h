@@ -34,7 +34,7 @@ struct FileTable {
 using NameAt = std::function<std::string(int64_t)>;
 enum class Missing { kRefused, kAllowed };  // files of which none is there
 
-// What a table's paths lack to be files in its folder: nothing, or a suffix. Throws Exception
+// The suffix that a table's paths lack to be files in its folder; may be empty. Throws Exception
 // HR1402 where none of those that are tried (64 at most, on local storage) is a file, with the
 // folder that has them where one near the table does; or where a name has several files. None
 // instead of that error where `missing` allows it: the names may be no files.

@@ -24,13 +24,13 @@ struct SplitWord {
   std::string rest;        // the other words
 };
 std::optional<SplitWord> split_word(std::string_view name);
-// Of folders, those that are named alike but for the split: train and val, seg_train and seg_test.
+// Folders that differ in the split's name alone: train and val, seg_train and seg_test.
 std::vector<std::string> folders_of_splits(const std::vector<std::string>& names);
 
 // Throws Exception HR0405 where files of a folder, which would be opened as one dataset, say two
 // splits; it gives a pattern for each. `files`: their paths.
 void refuse_mixed_splits(const std::string& folder, const std::vector<std::string>& files);
-// Those of the files whose names say the split ("train", "validation").
+// The files whose names contain the split ("train", "validation").
 std::vector<std::string> files_of_split(const std::string& folder,
                                         const std::vector<std::string>& files,
                                         const std::string& split);

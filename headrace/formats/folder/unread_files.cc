@@ -93,7 +93,7 @@ std::vector<std::string> folders_of_media(const std::string& root, const FolderL
   return out;
 }
 
-// What to write to read a table whose files lie in one of the folders.
+// Code that reads a table whose files are in one of the folders.
 std::string how_to_read(const std::string& table, const std::vector<std::string>& folders,
                         const FolderListing& listing) {
   const std::string records =
@@ -143,7 +143,7 @@ std::vector<std::string> tables_of(const std::string& root, const FolderListing&
     }
     out.push_back(std::move(path));
   }
-  // Of a competition's tables the one for training.
+  // Among a competition's tables, the one for training comes first.
   std::ranges::stable_sort(out, {}, [](const std::string& path) {
     const auto word = split_word(stem_of(path));
     return !word ? 1 : word->split == "train" ? 0 : 2;
@@ -164,7 +164,7 @@ bool is_yolo(std::string_view text) {
          line.find_first_not_of("0123456789.-+e \t\r") == line.npos;
 }
 
-// What to write to read the files that are named as records are.
+// Code that reads the files that are named like records.
 std::string how_to_read_per_record(const std::string& root, const FolderListing& listing) {
   const std::string& first = listing.unread.first_per_record;
   const std::string path = joined(root, first), folder = parent_path(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in a folder of pictures and is not read with it: tables, annotations beside each
-// picture, masks among the pictures. Here it is decided whether that is an error or a word, and
-// what to write instead.
+// Files in a folder of pictures that are not read with it: tables, annotations next to each
+// picture, masks among the pictures. Decides whether that is an error or a warning, and
+// which code reads them.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ void refuse_class_beside_table(const std::string& root, const FolderListing& lis
 // Warnings for the user who opens the folder; a sentence each.
 std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing);
 
-// What to write for a folder without pictures whose files are containers of a format that opens
+// Code for a folder without pictures whose files are containers of a format that opens
 // one at a time (train.npz, val.npz); empty where it has none.
 std::string advice_for_containers(const std::string& root);
 
-// What to write to read the tables or annotations that belong to folders of splits; empty where
+// Code that reads the tables or annotations that belong to folders of splits; empty if
 // there are none. `folders`: all in the folder `place` of the root, not yet listed themselves.
 std::string advice_for_splits(const std::string& root, const std::string& place,
                               const FolderListing& listing, const std::vector<std::string>& folders,

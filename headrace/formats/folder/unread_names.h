@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which names of a folder's files say that they belong to its records: tables, text beside each
+// Names of a folder's files that belong to its records: tables, text next to each
 // picture, masks beside each picture. Names alone; nothing is opened.
 #pragma once
 

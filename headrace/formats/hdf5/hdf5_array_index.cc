@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kPrefix = 6,
                    kChecksum = 4;  // signature, version, what elements are
 
-// What both have in common: elements of one form, in blocks that may be cut
+// Shared by both: elements of one form, in blocks that may be cut
 // into pages.
 class ArrayIndex {
  protected:

@@ -28,7 +28,7 @@ Result<void> Hdf5ChunkCache::get(uint64_t dataset, uint64_t cell, size_t bytes,
     const MutexLock lock(chunk->mutex);
     if (!chunk->ready) {
       chunk->bytes.resize(bytes);
-      // What fails is tried again by the next who asks, and gives its own
+      // A failed read is tried again by the next caller, which gets its own
       // error.
       if (Result<void> made = unpack({chunk->bytes.data(), bytes}); !made) return made;
       chunk->ready = true;

@@ -37,7 +37,7 @@ class Hdf5Dataset {
   const std::string& path() const { return path_; }
   const Hdf5Type& type() const { return type_; }
   uint64_t rows() const { return space_.sizes[0]; }
-  // What a row has: the dimensions but the first, then those of the elements.
+  // Shape of a row: the dimensions after the first, then those of the elements.
   const Shape& row_shape() const { return row_shape_; }
   uint64_t row_bytes() const { return row_bytes_; }
   // Bytes that are unpacked at once to get at a row; 0: rows are stored as they

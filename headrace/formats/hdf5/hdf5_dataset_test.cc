@@ -90,7 +90,7 @@ TEST_F(Hdf5DatasetTest, rows_are_read_however_they_are_stored) {
 
 TEST_F(Hdf5DatasetTest, chunks_over_the_end_may_be_stored_as_they_are) {
   const std::string deflate = filter(Hdf5Filter::kDeflate);
-  // Of rows that are as wide as the chunk, and of narrower ones.
+  // With rows that are as wide as the chunk, and with narrower ones.
   EXPECT_EQ(rows(space({3, 2}) + kBytes + single(4, 2, 8) + deflate, "abcdefgh", 1, 2), "cdef");
   EXPECT_EQ(offset_, int64_t(kData));
   EXPECT_EQ(rows(space({4, 2}) + kBytes + single(4, 3, 12) + deflate, "ab-cd-ef-gh-", 1, 2),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which datasets of an HDF5 file become fields, under which names, and of what
-// kind.
+// The datasets of an HDF5 file that become fields, with their names and
+// kinds.
 #pragma once
 
 #include <cstdint>

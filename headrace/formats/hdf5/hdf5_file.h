@@ -9,7 +9,7 @@
 // hdf5_filters, hdf5_dataset (its rows), hdf5_global_heap (values of variable
 // length).
 //
-// What is read at opening throws Exception with a data error; what is read for
+// Reads at opening throw Exception with a data error; a read for
 // a record returns its own Result. All const members may be called from any
 // thread.
 #pragma once

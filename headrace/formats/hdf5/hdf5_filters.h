@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// What is wrong with a list of filters: the first that is not known ("blosc
+// The first unknown filter of a list ("blosc
 // (filter 32001)"). Empty: all can be undone.
 std::string unknown_hdf5_filter(const std::vector<Hdf5Filter>& filters);
 

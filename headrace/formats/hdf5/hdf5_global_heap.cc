@@ -15,7 +15,7 @@ constexpr int kMostObjects = 1 << 16;  // of a collection: their numbers have 16
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// What a collection begins with, and what each of its objects does.
+// The beginning of a collection, and of each of its objects.
 struct Heads {
   explicit Heads(const Hdf5File& file)
       : collection(padded(8 + file.length_bytes())), object(padded(8 + file.length_bytes())) {}

@@ -123,7 +123,7 @@ TEST(Hdf5GlobalHeap, a_value_that_is_not_there_is_damage) {
             "HR0489: a value of 100000 bytes does not lie inside the file of " + size + " bytes");
   EXPECT_EQ(value(file, 1, 5, 260),
             "HR0489: a value of 5 bytes does not lie inside the file of " + size + " bytes");
-  // What is free has the number 0, and ends the collection.
+  // Free space has the number 0, and ends the collection.
   TestFile free;
   free.put(kCollection, collection(object(1, "first") + object(0, "") + object(2, "second")));
   EXPECT_EQ(value(free, 2, 6), "HR0489: value 2 is not in its collection");

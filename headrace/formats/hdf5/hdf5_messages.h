@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an HDF5 dataset is, from the messages of its object header: shape,
-// element type, where its bytes lie, how they are filtered, and what stands
+// An HDF5 dataset, from the messages of its object header: shape,
+// element type, where its bytes are, how they are filtered, and the value
 // where nothing was written.
 #pragma once
 

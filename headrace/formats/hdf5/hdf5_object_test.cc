@@ -135,7 +135,7 @@ TEST_F(SharedMessage, stands_in_another_object) {
   EXPECT_EQ(shared(u8(1) + u8(0) + zeros(6) + u64(kType)), "3:the type");
   EXPECT_EQ(shared(u8(2) + u8(0) + u64(kType)), "3:the type");
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(kType)), "3:the type");
-  // What no dataset needs is not fetched.
+  // Messages that no dataset needs are not fetched.
   file.put(kObject, old_header(old_message(Type::kLink, "a link..", 2)));
   EXPECT_EQ(messages(file), "6:a link..");
 }

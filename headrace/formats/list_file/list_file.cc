@@ -59,7 +59,7 @@ bool is_fraction(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && !integer_in(text);
 }
 
-// What stands between path and label; decided by the first line, then the same for all.
+// The separator of path and label; decided by the first line, then the same for all.
 enum class Separator { kComma, kSemicolon, kTab, kBlank, kNone };
 
 struct Line {
@@ -142,7 +142,7 @@ class Lines {
   std::string_view rest_;
 };
 
-// What a list's first line that counts is.
+// A list's first line that counts.
 struct Beginning {
   Separator separator = Separator::kNone;  // of the records
   bool header = false;
@@ -280,7 +280,7 @@ Labels labels_of(const List& list, const std::string& file, std::optional<ClassL
   return labels_by_given_classes(list, file, ClassList::found(std::move(names)));
 }
 
-// What the first of them is by its name.
+// The kind of the first one by its name.
 FieldKind kind_of(const NameList& paths) { return kind_by_suffix(paths[0]); }
 
 class ListFileSource final : public LabeledFiles {

@@ -12,12 +12,12 @@ struct MisreadLine {
   std::string what, hint;
 };
 
-// What the first record's path is instead of one: a number and a path ("1 cat/1.jpg", as CUB-200's
+// The mistake in the first record's path: a number and a path ("1 cat/1.jpg", as CUB-200's
 // images.txt has it), a path and values ("1.jpg 0 1"), two paths ("1.jpg 1.png"). None where it may
 // be a path. `next`: the second record's.
 std::optional<MisreadLine> misread_line(std::string_view path, std::string_view next);
 
-// What to write for pairs of an image and a mask.
+// Advice for pairs of an image and a mask.
 inline constexpr std::string_view kPairsAdvice =
     "hr.records(image=[...], mask=[...]) makes pairs; so does a .csv with the header image,mask";
 

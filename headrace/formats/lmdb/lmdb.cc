@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kLargestSample = uint64_t{64} << 20;
 
-// What stands in front of a value: checked, since the index may be from the cache.
+// The bytes before a value: checked, since the index may be from the cache.
 struct Prefix {
   std::span<const uint8_t> key;  // empty where it stands elsewhere
   size_t bytes = 0;

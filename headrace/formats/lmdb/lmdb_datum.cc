@@ -81,7 +81,7 @@ Result<Datum> datum_from(ValueBytes value, bool strict) {
   return out;
 }
 
-// What the datum holds; an error where its parts do not fit each other.
+// The form of a datum; an error if its parts do not fit each other.
 Result<Form> form_of(const Datum& datum) {
   uint64_t elements = 0;
   const bool sound = product_of(datum.sizes, UINT64_MAX, elements) && elements > 0;

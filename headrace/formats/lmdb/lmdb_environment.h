@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the meta pages of an LMDB environment (data.mdb) say, checked.
+// The meta pages of an LMDB environment (data.mdb), checked.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct LmdbEnvironment {
   bool recovered = false;  // one of the meta pages is damaged
 };
 
-// What the newer of the two meta pages says. HR0480 for kinds of environments that are not read,
+// The newer of the two meta pages. HR0480 for kinds of environments that are not read,
 // HR0481 when one of the meta pages is damaged; `recover`: when both are.
 Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover = false);
 

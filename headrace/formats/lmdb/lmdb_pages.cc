@@ -28,7 +28,7 @@ Number number_at(std::span<const uint8_t> bytes, size_t at) {
 
 std::string page_text(uint64_t page) { return "page " + std::to_string(page); }
 
-// What every page of a tree has: its number, its kind, and a table of nodes that lies inside.
+// The header of each page of a tree: its number, its kind, and a table of nodes that lies inside.
 // Fills in how many nodes.
 std::string table_problem(std::span<const uint8_t> page, uint64_t number, uint16_t kind,
                           int& nodes) {

@@ -36,7 +36,7 @@ struct LmdbNode {
 class LmdbLeaf {
  public:
   LmdbLeaf(std::span<const uint8_t> page, uint64_t number);
-  // What is wrong with the page, in words; then it has no nodes.
+  // The error in the page, in words; then it has no nodes.
   const std::string& problem() const { return problem_; }
   int count() const { return count_; }
   // Fills in `out`, or says what is wrong with this node. REQUIRES: 0 <= i < count().
@@ -49,8 +49,8 @@ class LmdbLeaf {
   int count_ = 0;
 };
 
-// That `bytes`, from the begin of an overflow page on, are the value that a leaf told of; else why
-// not.
+// Checks that `bytes`, from the begin of an overflow page on, are the value that a leaf refers to;
+// else says why not.
 std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes, uint64_t page);
 
 class LmdbVisitor {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entries of an LMDB environment are records, where their values lie, and their keys.
+// The entries of an LMDB environment that are records, where their values are, and their keys.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class LmdbKeys {
  public:
   LmdbKeys(LmdbOptions options, size_t files);
   ~LmdbKeys();
-  // Of the record'th record of a file; nothing where it cannot be read.
+  // Key of the record'th record of a file; nothing if it cannot be read.
   std::optional<std::string> key(const FileSet& files, size_t file, int64_t record,
                                  bool integers) const;
 

@@ -118,7 +118,7 @@ bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
   return 2 * static_cast<size_t>(std::ranges::count_if(samples, fits)) > samples.size();
 }
 
-// What most of the samples are; null for plain bytes.
+// The form of most of the samples; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
   if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();

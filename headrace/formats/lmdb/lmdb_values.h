@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of an LMDB database hold, and how they become fields: a picture as it is, Caffe's
+// The values of an LMDB database, and how they become fields: a picture as it is, Caffe's
 // Datum, or just bytes.
 //
 // A LmdbValues is made from a few values, and fixes the schema by them; a later value that does not

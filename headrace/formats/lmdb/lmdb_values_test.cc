@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of values: pictures, Caffe's messages, bytes; messages are encoded here by hand,
+// Values become fields: pictures, Caffe's messages, bytes; messages are encoded here by hand,
 // after caffe.proto.
 #include "headrace/formats/lmdb/lmdb_values.h"
 

@@ -251,7 +251,7 @@ class ManifestMaker {
     out.classes.refuse_unknown(ClassList::found(std::move(unknown)).names(), "in " + file_.path());
   }
 
-  // What a column's values are, without a look at names.
+  // The form of a column's values, without a look at names.
   ManifestField::Form form_of(const ManifestColumn& column) const {
     using Form = ManifestField::Form;
     const int64_t count = column.values.size();

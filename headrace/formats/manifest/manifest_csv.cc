@@ -74,7 +74,7 @@ const char* split_record(char* at, char* end, char delimiter,
   }
 }
 
-// Of the first line: what it has most of, outside quotes. A comma where there is none.
+// The most frequent delimiter of the first line, outside quotes. A comma if it has none.
 char delimiter_of(std::string_view line) {
   constexpr std::string_view kDelimiters = ",;\t|";
   std::array<int64_t, kDelimiters.size()> counts{};
@@ -188,7 +188,7 @@ class CsvReader {
   ManifestTable table_;
 };
 
-// Of text that describes an image: no class.
+// Headings of text that describes an image: not a class.
 constexpr std::array<std::string_view, 7> kTextHeadings = {
     "caption", "captions", "text", "sentence", "transcript", "prompt", "description"};
 

@@ -21,7 +21,7 @@ class RecordWindow {
   RecordWindow(const File& file, const Progress& progress, size_t window = size_t{1} << 20)
       : file_(file), progress_(progress), buffer_(window) {}
 
-  // What is in the window from here on; the caller may write into it.
+  // The window from here on; the caller may write into it.
   char* begin() { return reinterpret_cast<char*>(buffer_.data()) + begin_; }
   char* end() { return reinterpret_cast<char*>(buffer_.data()) + end_; }
   uint64_t offset() const { return read_ - (end_ - begin_); }  // of begin()

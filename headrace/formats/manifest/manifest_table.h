@@ -18,14 +18,14 @@ namespace headrace {
 extern const ErrorCode kBadManifest;       // HR0437
 extern const ErrorCode kBadManifestValue;  // HR0438
 
-// What headers call the column of labels, in lower case; the most telling first.
+// Headings for the column of labels, in lower case; the most specific first.
 inline constexpr std::array<std::string_view, 5> kLabelHeadings = {"label", "labels", "class",
                                                                    "target", "category"};
 
 struct ManifestColumn {
   std::string name;
   NameList values;  // of each record; numbers as they are written
-  // What JSON says of them. CSV says nothing: `typed` is false, and the texts decide.
+  // Types from JSON. CSV has none: `typed` is false, and the texts decide.
   bool typed = false;
   bool has_text = false, has_number = false, has_bool = false;
   std::vector<int64_t> missing;  // records without a value: an empty cell, null, no such key

@@ -66,7 +66,7 @@ class MdsColumns {
   struct Place {
     uint64_t offset = 0, bytes = 0;
   };
-  // Of each column, from the lengths in the first head_bytes() bytes.
+  // Places the values of each column, from the lengths in the first head_bytes() bytes.
   Result<void> place_values(std::span<const uint8_t> head, uint64_t sample_bytes,
                             std::vector<Place>& out) const;
   size_t head_bytes() const;

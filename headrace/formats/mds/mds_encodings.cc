@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MDS calls encodings: the bytes of one value as a field. They are those of streaming 0.13,
+// The encodings of MDS: the bytes of one value as a field, as in streaming 0.13,
 // base/format/mds/encodings.py.
 #include <algorithm>
 #include <array>
@@ -283,7 +283,7 @@ class ArrayEncoding final : public MdsEncoding {
     }
     return out;
   }
-  // Those beyond 63 bits become negative, which no size is.
+  // Sizes beyond 63 bits become negative, which is invalid.
   static int64_t size_in(ByteReader& in, int width) {
     switch (width) {
       case 0:

@@ -71,7 +71,7 @@ std::vector<NamedArray> named(std::vector<NpyValues> values, const std::string& 
   return out;
 }
 
-// Those that `fields=` names, in its order.
+// The arrays that `fields=` names, in its order.
 std::vector<NamedArray> chosen(std::vector<NamedArray> arrays, const Arguments& arguments) {
   std::vector<std::string> names;
   for (const NamedArray& array : arrays) names.push_back(array.choice.name);

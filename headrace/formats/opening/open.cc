@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format opens a path.
+// The format that opens a path.
 #include <algorithm>
 
 #include "headrace/base/registry.h"

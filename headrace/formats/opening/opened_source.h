@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What open_source() gives: a format's source, and how it was opened.
+// Result of open_source(): a format's source, and how it was opened.
 //
 // Note [Identity of a source]: what keeps records or facts about them (cache=, the lengths of
 // sounds, resume states) must know whether a source is the one that they are of. Two things answer:

@@ -72,7 +72,7 @@ class Packing {
     return size / shards * shard + std::min(shard, size % shards);
   }
 
-  // What makes two runs the same: an interrupted one goes on only with its own pages.
+  // The input that makes two runs the same: an interrupted one goes on only with its own pages.
   uint64_t plan() const {
     Fingerprint print;
     print.add(input_.fingerprint());

@@ -97,7 +97,7 @@ Result<PackTail> PackFile::read_tail() const {
 }
 
 Result<void> PackFile::load_index() {
-  // Of most packs that is all of the index.
+  // For most packs that is all of the index.
   const uint64_t near_end = std::min(file_.size(), kNearEnd);
   const ReadAtOnce last(file_, file_.size() - near_end, near_end);
   const Result<PackTail> tail = read_tail();

@@ -2,7 +2,7 @@
 // One file of a pack, open for reading: a whole dataset, or a shard of one.
 //
 // Everything is checked once, when it is opened: afterwards each blob is known to lie in its page.
-// What stays in memory is the columns, the keys and sixteen bytes a blob. Bytes are read by
+// Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read by
 // position, never mapped: a file that shrinks is an error, not a signal. Const members may be
 // called from any thread.
 #pragma once
@@ -61,7 +61,7 @@ class PackFile {
   const std::vector<PackPage>& pages() const { return pages_; }
   // Sum of the records' marks.
   uint64_t content() const { return content_; }
-  // What a recovered file lacks, in words; empty when it is whole.
+  // The part that a recovered file lacks, in words; empty if it is whole.
   const std::string& missing() const { return missing_; }
   bool lacks_records() const { return records_ < header_.records; }
 

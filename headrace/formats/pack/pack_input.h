@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is packed: one source, or several one after another, with keys that can become file names.
+// The input of a pack: one source, or several in sequence, with keys that can become file names.
 //
 // Const members may be called from any thread.
 #pragma once
@@ -19,7 +19,7 @@ class PackInput {
 
   int64_t size() const { return begins_.back(); }
   const Schema& schema() const { return sources_.front()->schema(); }
-  // Those of all sources: the same list, or sorted lists joined and sorted.
+  // Classes of all sources: the same list, or sorted lists joined and sorted.
   const std::vector<std::string>& classes() const { return classes_; }
   uint64_t fingerprint() const;
   // Whether reading takes Python's lock, so that threads would only wait for each other.

@@ -83,7 +83,7 @@ void write_metadata(const PackHeader& header, ByteWriter& out) {
   }
 }
 
-// What older packs do not have. A format that a later version knows is not said to this one.
+// Reads the part that older packs lack. A format that only later versions know is not mentioned.
 void read_rows(ByteReader& in, Schema& schema) {
   if (in.left() < 2 * schema.size()) return;
   for (Field& field : schema) {
@@ -114,7 +114,7 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
     if (field.shape.back() < -1) return false;
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
-  // What the engine takes as given: only media are encoded, and what is encoded, or an array of
+  // Assumptions of the engine: only media are encoded, and an encoded value, or an array of
   // samples, is as its kind takes it; a label is one number.
   const MediaRecord* const media = media_of(field.kind);
   if (field.encoded && !media) return false;

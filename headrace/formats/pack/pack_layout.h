@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a pack's header, pages and index; docs/spec/pack-format.md is their specification.
 //
-// What is parsed here may be hostile: every length, count and offset is checked, and nothing is
+// Input may be hostile: every length, count and offset is checked, and nothing is
 // allocated whose size only a number in the file vouches for. Nothing here opens files.
 #pragma once
 

@@ -40,7 +40,7 @@ std::string_view npy_type(DType dtype) {
   return "|u1";
 }
 
-// What decides a record's place in a folder: class, folder, name.
+// Decides a record's place in a folder: class, folder, name.
 using PlaceInFolder = std::array<std::string, 3>;
 
 PlaceInFolder place_of_key(std::string_view key) {

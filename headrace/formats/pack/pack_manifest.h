@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What unpacking writes beside pictures: a line of JSON for each record, and arrays as .npy files
+// The output of unpacking apart from pictures: a line of JSON per record, and arrays as .npy files
 // (format 1.0 of NumPy's).
 #pragma once
 

@@ -125,7 +125,7 @@ OutputFolder::OutputFolder(std::string path, bool overwrite)
   clear_leftovers();
 }
 
-// Of a process that was killed.
+// Removes the files of a process that was killed.
 void OutputFolder::clear_leftovers() const {
   for (const FolderEntry& entry : entries_in(path_)) {
     const std::string path = joined(path_, entry.name);

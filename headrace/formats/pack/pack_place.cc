@@ -49,7 +49,7 @@ bool is_shard_name(std::string_view name) {
   return name.starts_with("shard-") && name.ends_with(".hrpack");
 }
 
-// What lies in the folder of a pack and is not a shard; empty where nothing does.
+// A file in the folder of a pack that is not a shard; empty if there is none.
 std::string foreign_in(const std::string& folder) {
   uint32_t shards = 0;
   struct stat status{};

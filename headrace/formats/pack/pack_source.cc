@@ -294,7 +294,7 @@ class PackSource final : public Source {
   uint64_t fingerprint_ = 0;
 };
 
-// That it is the shard which comes next.
+// Checks that it is the next shard.
 void check_shard(const PackFile& file, const std::vector<PackFile>& before) {
   const PackHeader& header = file.header();
   bool fits = header.shard == before.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a pack, in numbers: for the report of a packing, and for `headrace info`.
+// The contents of a pack, in numbers: for the report of a packing, and for `headrace info`.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pack knows of its records beside their blobs: columns, sizes, checksums, keys. One table
+// Data of a pack's records apart from their blobs: columns, sizes, checksums, keys. One table
 // for each page, inside it, and one for the whole file, in sections of its index.
 //
 // Tables are plain data, owned by whoever holds them. Parsed as hostile input.
@@ -42,7 +42,7 @@ struct TableField {
 struct PackTable {
   explicit PackTable(const Schema& schema = {});
   size_t records() const { return static_cast<size_t>(keys.size()); }
-  // Of the blobs of one record, with what aligns them.
+  // Bytes of the blobs of one record, with their alignment.
   uint64_t blob_bytes(size_t record) const;
   // The number of a reason, which is noted where it is new. At most 255; the rest share the last.
   uint8_t reason_number(std::string_view reason);

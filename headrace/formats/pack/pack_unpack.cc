@@ -31,7 +31,7 @@ const ErrorCode kOtherBytes{
 constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;
 constexpr std::string_view kManifest = "labels.jsonl";
 
-// What one record gives beside its files.
+// One record's results apart from its files.
 struct Unpacked {
   std::string line;                        // of the manifest
   std::vector<std::vector<uint8_t>> rows;  // of the arrays, one a field; others stay empty

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes one file of a pack, page by page, each with one write; the index comes last.
 //
-// What lies in the file after an interruption is whole pages and at most a piece of one. A writer
+// After an interruption the file has whole pages and at most a piece of one. A writer
 // of the same header goes on after the last whole page, so the result does not depend on
 // interruptions. Used from one thread; throws Exception HR0447 and HR0448.
 #pragma once
@@ -51,7 +51,7 @@ class PackWriter {
   void add(const PackedRecord& record);
   // Writes the rest and makes sure that it is on the disk. REQUIRES: all records were added.
   void finish();
-  // Of all records so far; for reports.
+  // Table of all records so far; for reports.
   const PackTable& table() const { return table_; }
   uint64_t content() const { return content_; }
   uint64_t file_bytes() const { return end_; }

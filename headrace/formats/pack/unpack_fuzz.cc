@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of files in folders, with labels.
+// A pack of files in folders, with labels.
 std::vector<uint8_t> sound_pack() {
   const TemporaryFolder folder;
   PathColumn paths;

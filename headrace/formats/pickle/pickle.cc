@@ -35,7 +35,7 @@ bool begins_as_pickle(std::span<const uint8_t> begin) {
   return kFirst.find(static_cast<char>(begin[2])) != std::string_view::npos;
 }
 
-// What torch wrote before it wrote zip archives: a long that is its mark.
+// Recognizes files that torch wrote before it wrote zip archives: a long that is its mark.
 bool is_old_torch(std::span<const uint8_t> begin) {
   constexpr std::array<uint8_t, 14> kMark = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
                                              0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};

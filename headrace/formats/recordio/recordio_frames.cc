@@ -24,7 +24,7 @@ const ErrorCode kBadFrame{
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 // Bytes looked through at once for the magic number: few at first, as it is mostly near.
 constexpr size_t kSearchedFirst = 512, kSearched = size_t{64} << 10;
-// What a scan may take: honest files have each byte read once, and each header looked at twice.
+// Limits of a scan: honest files have each byte read once, and each header looked at twice.
 constexpr uint64_t kMostReads = 8, kMostLooks = 1;  // as many as the file has bytes
 constexpr uint64_t kFreeReads = uint64_t{16} << 20, kFreeLooks = uint64_t{1} << 20;
 

@@ -15,7 +15,7 @@ namespace headrace {
 
 class RecordIoKeys {
  public:
-  // Of the next record; empty where the index does not name it.
+  // Adds the key of the next record; empty if the index does not name it.
   void add(std::string_view key);
   std::optional<std::string> operator[](int64_t record) const;
   void shrink();

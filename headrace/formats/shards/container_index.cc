@@ -57,7 +57,7 @@ std::span<const uint8_t> raw_bytes(std::span<const Number> numbers) {
   return {reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()};
 }
 
-// Those that lie inside the files, each long one with its length; else nothing.
+// The records, if all are inside the files, each long one with its length; else nothing.
 std::optional<Extents> checked(Extents records, const FileSet& files) {
   const std::span<const uint64_t> offsets = records.offsets();
   const std::span<const uint32_t> lengths = records.lengths();
@@ -84,7 +84,7 @@ std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uin
 // Files of a storage that answers later: threads wait for it, not for a core.
 constexpr int64_t kFarAtOnce = 16;
 
-// What one thread brings back from one file.
+// A thread's result for one file.
 struct Scanned {
   ContainerIndex index;
   std::optional<Error> error;

@@ -4,7 +4,7 @@
 // (index_beside_data.h). A large one is
 // mapped from there, so that the processes of a machine hold it once.
 //
-// What a scan cannot read is not lost: from the place where a file makes no sense to its end is one
+// Data that a scan cannot read is not lost: from where a file makes no sense to its end is one
 // record, which is bad when it is read, so that on_error decides and len() shows it.
 #pragma once
 

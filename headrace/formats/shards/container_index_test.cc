@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many processes of one machine hold of a large index.
+// The memory that many processes of one machine hold for a large index.
 #include "headrace/formats/shards/container_index.h"
 
 #include <gtest/gtest.h>

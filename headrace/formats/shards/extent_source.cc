@@ -187,7 +187,7 @@ void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted
   Result<void> all = files_->read(first.file, first.offset, {parts.data(), out.size()});
   uint64_t offset = first.offset;
   for (size_t i = 0; i < out.size(); ++i) {
-    // Which of several could not be read?
+    // Finds out which of several could not be read.
     if (!all) out[i].result = files_->read(first.file, offset, parts[i]);
     offset += parts[i].size();
     if (out[i].result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers share, with a format of the test's own: each record is one byte n, then n bytes.
+// Shared by containers, with a format of the test's own: each record is one byte n, then n bytes.
 #include "headrace/formats/shards/extent_source.h"
 
 #include <gtest/gtest.h>

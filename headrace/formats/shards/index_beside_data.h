@@ -28,7 +28,7 @@ struct IndexBeside {
   std::string path;
   std::vector<uint8_t> bytes;
 };
-// Of the containers that a source is made of.
+// Indexes of the containers that a source is made of.
 std::vector<IndexBeside> indexes_beside(const Source& source);
 
 }  // namespace headrace

@@ -160,8 +160,8 @@ std::vector<std::string> files_of_wildcards(const std::string& pattern) {
   return files.empty() ? files_in(folder, fits, true) : files;
 }
 
-// Those in the folder, or, where it has none, in its folder data/, as repositories of Hugging Face
-// have them beside a README.
+// The files in the folder, or, if it has none, in its folder data/, as repositories of Hugging Face
+// have them next to a README.
 std::vector<std::string> files_of_folder(const std::string& path,
                                          const std::vector<std::string_view>& suffixes) {
   const auto fits = [&](const std::string& name) { return has_one_suffix(name, suffixes); };

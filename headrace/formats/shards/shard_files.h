@@ -26,7 +26,7 @@ std::vector<std::string> shard_files(const std::string& path,
 // Whether shard_files() would do more than to take the path as it is.
 bool is_shard_pattern(std::string_view path);
 
-// Of a folder of several splits, the files that are named for one. HR0405 where there are none.
+// For a folder of several splits, the files that are named for one. HR0405 if there are none.
 std::vector<std::string> shard_files_of_split(const std::string& path,
                                               const std::vector<std::string_view>& suffixes,
                                               const std::string& split);
@@ -35,7 +35,7 @@ std::vector<std::string> shard_files_of_split(const std::string& path,
 // only folder is data/, and such a one. Throws Exception when it cannot be listed.
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
 
-// What a format of shards recognizes: a folder of them, or a file that `is_shard` takes.
+// Whether a format of shards recognizes the path: a folder of them, or a file that is_shard takes.
 bool is_shard_path(const std::string& path, const std::vector<std::string_view>& suffixes,
                    bool (*is_shard)(const std::string& file));
 

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// Of every record, on all cores, with `offset` added; -1 for bad records. Checksums of the data are
+// The values of all records, on all cores, with `offset` added; -1 for bad records. Checksums are
 // not compared. Throws Exception: storage errors, with their place.
 std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
                                        std::string_view feature, int64_t offset);

@@ -66,7 +66,7 @@ bool TfEntries::next(TfEntry& out) {
 
 bool TfFeature::parse(std::span<const uint8_t> feature, TfProblem& problem) {
   *this = TfFeature();
-  // Of a oneof the last kind counts; lists of it that follow each other are one.
+  // In a oneof the last kind counts; consecutive lists of it are one.
   ProtoReader in(feature);
   while (in.next()) {
     const TfKind kind = kind_of(in);

@@ -24,7 +24,7 @@ namespace headrace {
 
 enum class TfKind : uint8_t { kNone, kBytes, kFloat, kInt64 };  // numbered as the fields of Feature
 
-// What makes no sense, and where; `what` is null as long as all is well.
+// An error, and where; `what` is null as long as all is well.
 struct TfProblem {
   const char* what = nullptr;
   const uint8_t* place = nullptr;
@@ -64,9 +64,9 @@ class TfFeature {
   TfKind kind() const { return kind_; }
   int64_t count() const { return count_; }
   std::span<const uint8_t> first_bytes() const { return first_; }  // of kBytes with count > 0
-  // Of kFloat and kInt64: count() values, 4 or 8 bytes each, to unaligned memory.
+  // For kFloat and kInt64: count() values, 4 or 8 bytes each, to unaligned memory.
   void copy_numbers(uint8_t* out) const;
-  // Of kBytes: all values, one after the other.
+  // For kBytes: all values, one after the other.
   uint64_t total_bytes() const { return total_; }
   void copy_bytes(uint8_t* out) const;
   int64_t first_number() const;  // of kInt64 with count > 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields the features of TFRecords become: guessed from some of the records, or as the caller
+// The fields of TFRecords: guessed from some of the records, or as the caller
 // names them.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the features of some records look like, of which fields are guessed.
+// Statistics of the features of some records, from which fields are guessed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// What a feature looked like in the records that were looked at.
+// Statistics of a feature in the records that were read.
 struct TfSeen {
   int64_t records = 0;                           // that have it
   bool kinds[4] = {};                            // by TfKind

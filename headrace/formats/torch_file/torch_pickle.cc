@@ -32,7 +32,7 @@ enum class NodeKind : uint8_t {
   kTensor,
 };
 
-// What a few bytes of a pickle may name again and again is short.
+// Limits for names that a few bytes of a pickle may repeat again and again.
 constexpr size_t kMostAxes = 64, kMostNameBytes = 1024, kMostEntries = 100'000;
 
 struct Node {

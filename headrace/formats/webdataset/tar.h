@@ -83,7 +83,7 @@ class TarWalker {
   TarInput& input_;
   uint64_t at_;
   bool has_end_ = false;  // then it is at at_
-  // What headers before the member's own have said of it.
+  // Values from headers before the member's own.
   std::optional<std::string> long_name_;
   std::optional<uint64_t> pax_size_;
   bool pax_sparse_ = false;

@@ -22,7 +22,7 @@ const ErrorCode kBadField{
 
 constexpr std::array<std::string_view, 7> kPickles = {"pyd", "pkl",  "pickle", "pth",
                                                       "pt",  "ckpt", "joblib"};
-// Those that mean a class, the surest first; `count` and "cls2" are numbers beside it.
+// Extensions that mean a class, the surest first; `count` and "cls2" are numbers next to it.
 constexpr std::array<std::string_view, 6> kLabels = {"cls", "class", "label", "id", "index", "inx"};
 constexpr std::array<std::string_view, 4> kTexts = {"txt", "text", "caption", "transcript"};
 constexpr std::array<std::string_view, 12> kMaskWords = {
@@ -62,7 +62,7 @@ bool is_mask_name(std::string_view name) {
   return is_one_of(name.substr(word), kMaskWords);
 }
 
-// What an extension says: the field's kind, the name that is best, and one that is its own.
+// The meaning of an extension: the field's kind, its best name, and a name of its own.
 struct Rule {
   WdsField field;
   std::string own_name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields the components of samples become: guessed from how often their extensions occur, or
+// The fields of samples' components: guessed from how often their extensions occur, or
 // as the caller names them.
 #pragma once
 
@@ -36,7 +36,7 @@ struct WdsChoice {
   std::vector<std::string> left_out;  // "txt (3 of 1,000)"
 };
 
-// What occurs in at least half of the samples becomes a field.
+// Components that occur in at least half of the samples become fields.
 WdsChoice guessed_wds_fields(const WdsCounts& counts);
 // "NAME=EXT;EXT", or extensions alone. Throws Exception HR0467.
 WdsChoice given_wds_fields(const std::vector<std::string>& specs, const WdsCounts& counts);

@@ -17,7 +17,7 @@ struct WdsFolders {
   std::string above;                 // "data/train/", in which the class folders lie
   std::vector<std::string> classes;  // with repeats, in any order
 
-  // Of a sample, by its key.
+  // Label of a sample, by its key.
   std::optional<int64_t> label_of(std::string_view key, const ClassList& list) const;
 };
 

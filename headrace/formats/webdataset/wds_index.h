@@ -16,27 +16,27 @@
 
 namespace headrace {
 
-// Of each file its index, where there is one.
+// The index of each file, if there is one.
 struct WdsIndexes {
   std::map<std::string, std::string> paths;
   bool named = false;  // by the caller, so that one that does not fit is a mistake
 };
 
-// Those that `given` names in the order of the files, or those that lie beside them: of "x.tar" or
+// The indexes that `given` names in the order of the files, or those next to them: of "x.tar" or
 // "x.tar.gz" "x.idx", "x.tar.idx". Files are called by `names`, and the result by `paths`. Throws
 // Exception HR0459 where their numbers differ.
 WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<std::string>& paths,
                       const std::optional<std::string>& given,
                       const std::vector<std::string_view>& suffixes);
 
-// What a kept scan depends on: the indexes with their sizes and times. Empty where there are none.
+// The indexes that a kept scan depends on, with their sizes and times. Empty if there are none.
 std::string indexes_text(const WdsIndexes& indexes);
 
 // HR0459.
 Error unfit_index(const std::string& index, const std::string& file, const std::string& why);
 
-// What takes a member. `begins`: it is the first one of its sample. Of v1.1 the key is empty, save
-// where the sample is one picture, whose folder may be its class.
+// Takes a member. `begins`: it is the first one of its sample. Under v1.1 the key is empty, unless
+// the sample is one picture, whose folder may be its class.
 using TakeMember = std::function<void(const TarMember& member, const WdsName& name, bool begins)>;
 
 // Calls `take` for each component, and for links, in the archive's order, if the index tells of all

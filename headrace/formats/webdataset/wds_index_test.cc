@@ -141,7 +141,7 @@ TEST(WdsIndex, is_refused_where_it_names_a_place_without_a_header) {
   EXPECT_EQ(why(tar, "v1.2 1\njpg 1024 1 a.jpg\n"), "a member's header is not there (sample 1)");
 }
 
-// What stands for letters beyond ASCII in GNU tar's list, and for itself in no name.
+// A backslash stands for letters beyond ASCII in GNU tar's list, and for itself in no name.
 TEST(WdsIndex, is_refused_where_a_name_has_a_backslash) {
   const std::string tar = tar_member("a\\1.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 a\\1.jpg\n"), "a name with \"\\\" in it (sample 1)");
@@ -221,7 +221,7 @@ TEST_F(WdsIndexedTest, the_dataset_is_the_same_with_an_index) {
 
 TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_costs_its_record_only) {
   Archive archive = many(1000);
-  // Of a sample in the middle, which is not among those that are looked at.
+  // A sample in the middle, which is not among those that are read.
   const size_t header = archive.tar.find("a/510.jpg");
   archive.tar[header + 150] ^= 1;
   data.write("a.tar", archive.tar);

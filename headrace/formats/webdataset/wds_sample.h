@@ -23,7 +23,7 @@ std::optional<WdsName> wds_name(std::string_view path);
 // Extensions are compared without regard to case.
 bool same_extension(std::string_view lower, std::string_view other);
 
-// What a scan counts of its samples, in an index's tallies: the sets of extensions that occur, and
+// A scan's counts of its samples, in an index's tallies: the sets of extensions that occur, and
 // the folders of samples that are one picture.
 class WdsTally {
  public:
@@ -31,7 +31,7 @@ class WdsTally {
 
   void begin(std::string_view key);
   void add(std::string_view extension);
-  // Of a sample with more components than are counted, only that there is one.
+  // Ends a sample; one with more components than are counted is only counted as such.
   void end();
   // Whether the sample at hand has the components of the one before it, as far as it goes.
   bool is_like_the_last();

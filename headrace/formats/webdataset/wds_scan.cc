@@ -98,7 +98,7 @@ class Scan {
     if (whole) out_.records.add(begin_, end_ - begin_);
   }
 
-  // What follows is one bad record. A sample that it cuts off is part of it: one whose own member
+  // The rest is one bad record. A sample that it cuts off is part of it: one whose own member
   // is damaged, or which lacks what the sample before it has.
   uint64_t begin_of_damage(uint64_t offset, const std::optional<WdsName>& damaged) {
     const bool own = open_ && damaged && damaged->key == key_;

@@ -19,7 +19,7 @@ namespace headrace {
 ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
                      const std::vector<WdsField>* needed = nullptr);
 
-// What a filtered scan finds depends on this.
+// The parameters of a filtered scan on which its result depends.
 std::string components_text(const std::vector<WdsField>& fields);
 
 inline bool is_file(const TarMember& member) {

@@ -81,7 +81,7 @@ class WebDataset final : public ExtentSource {
     TarInput input(bytes);
     TarWalker walker(input);
     TarMember member;
-    // Of each field the place, in its list, of the alternative that was found.
+    // For each field the position, in its list, of the alternative that was found.
     constexpr size_t kNone = SIZE_MAX;
     std::vector<size_t> found(options_.fields.size(), kNone);
     std::string first_key;

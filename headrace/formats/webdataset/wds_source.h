@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// What becomes of a sample that lacks a field.
+// The policy for a sample that lacks a field.
 enum class WdsMissing : uint8_t { kError, kSkip, kEmpty };
 
 struct WdsOptions {

@@ -30,8 +30,8 @@ void describe_wds_array(std::span<const std::vector<uint8_t>> samples, Field& fi
 Result<void> wds_json(std::span<const uint8_t> bytes, const WdsField& field, Buffer& own,
                       FieldData& out, bool& found);
 
-// What stands for a component that is not there: no text, no bytes, -1, NaN. False where nothing
-// can stand for it.
+// Sets the value of a missing component: no text, no bytes, -1, NaN. False if there is none
+// for it.
 bool set_empty(const WdsField& field, Buffer& own, FieldData& out);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the JPEG codec promises about single files. Expected values come from libjpeg-turbo (the
+// Promises of the JPEG codec about single files. Expected values come from libjpeg-turbo (the
 // oracle in jpeg_test_pictures.h), from Pillow's published formulas, or from the file's maker.
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -167,7 +167,7 @@ class Decoder : public AnyDecoder {
   }
 };
 
-// Of packed pictures.
+// Decodes packed pictures.
 class PackedDecoder : public AnyDecoder {
  public:
   PackedDecoder() : AnyDecoder(codec()) {}

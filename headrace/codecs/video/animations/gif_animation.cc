@@ -33,7 +33,7 @@ struct Colors {
     }
     entries = palette.empty() ? of.size() : palette.size() / 3;
   }
-  // Of what is disposed of: of the first entry where the palette is too short.
+  // The color after disposal: the first entry's where the palette is too short.
   Color filling(uint8_t index) const { return of[index < entries ? index : 0]; }
 
   std::array<Color, 256> of{};
@@ -89,7 +89,7 @@ class GifAnimation final : public Animation {
     }
   }
 
-  // What the frame before is to leave behind.
+  // Disposes of the frame before.
   void dispose() {
     if (disposes_.empty()) return;
     size_t at = 0;

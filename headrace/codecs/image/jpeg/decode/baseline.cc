@@ -12,7 +12,7 @@ JpegBaselineDecoder::~JpegBaselineDecoder() = default;
 
 namespace {
 
-// Of bits to walk: from the top, or from the window where an index tells the way, to its last row.
+// Bits to walk: from the top, or from the window where an index allows that, to its last row.
 double work_of(const JpegBaselineDecoder::Task& task) {
   const DecodeJob& job = *task.job;
   const double bytes = static_cast<double>(job.bytes.size());

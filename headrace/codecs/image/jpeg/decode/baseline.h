@@ -41,7 +41,7 @@ class JpegBaselineDecoder {
   std::vector<uint8_t> row_index(std::span<const uint8_t> bytes,
                                  int spacing = JpegRowIndex::kSpacing);
 
-  // What decoding such a picture takes at most; for ImageHeader::working_bytes.
+  // Upper bound of the memory for decoding such a picture; for ImageHeader::working_bytes.
   static size_t working_bytes(const JpegHeader& header, size_t file_bytes);
 
  private:

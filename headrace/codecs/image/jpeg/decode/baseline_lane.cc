@@ -67,7 +67,7 @@ bool JpegBaselineDecoder::Lane::open_picture(std::span<const uint8_t> bytes) {
   pattern_.blocks = 0;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
-    // What libjpeg calls unusual ratios is left to it.
+    // libjpeg decodes what it calls unusual ratios.
     if (component.h == 3 || component.v == 3) return false;
     const int dc = header_.dc_slot[c], ac = header_.ac_slot[c];
     if (!dc_[dc].build(header_.tables.dc[dc], HuffmanUse::kDC)) return false;

@@ -23,7 +23,7 @@ class JpegBaselineDecoder::Lane {
   bool begin_walk(std::span<const uint8_t> bytes, int spacing);
 
   enum class Progress : uint8_t { kMore, kFinished, kRefused };
-  // What is to be done when walk() stopped at this lane.
+  // The next action after walk() stopped at this lane.
   Progress advance();
 
   HuffmanLane& bits() { return bits_; }

@@ -175,7 +175,7 @@ TEST(JpegBaseline, AWrongRowIndexIsHarmless) {
     if (draw.below(4) == 0) wrong.resize(draw.below(int(wrong.size()) + 1));
     decode_window(decoder, file, draw.window(spec.width, spec.height), nullptr, wrong);
   }
-  // Of another picture: not believed at all.
+  // An index of another picture is rejected entirely.
   FileSpec other_spec = spec;
   other_spec.height = 200;
   const Buffer other = padded(encode(other_spec));

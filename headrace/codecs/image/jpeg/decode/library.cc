@@ -40,7 +40,7 @@ constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row 
 // code writes into the cache.
 constexpr size_t kOffAlignment = 8;
 
-// What happens to a row between libjpeg and the sink.
+// The conversion of a row between libjpeg and the sink.
 using ConvertRow = void (*)(const uint8_t* in, uint8_t* out, size_t count);
 
 }  // namespace

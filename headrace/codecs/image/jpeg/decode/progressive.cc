@@ -22,7 +22,7 @@ void JpegProgressiveDecoder::decode(Task& task) {
     if (sound && m >= first) transform_row(m);
     task.delivered = rows_out_.count();
   }
-  // What is behind the last row is libjpeg's to report.
+  // libjpeg reports damage after the last row.
   const bool to_the_end = end == picture_.header.frame.mcus_high;
   if (to_the_end) {
     sound = sound && std::all_of(scans.begin(), scans.end(), [](const auto& walk) {
@@ -38,7 +38,7 @@ bool JpegProgressiveDecoder::begin(const DecodeJob& job) {
   const JpegFrame& frame = picture_.header.frame;
   if (!is_inside(job.window, frame.width, frame.height)) return false;
   for (int c = 0; c < frame.count; ++c) {
-    // What libjpeg calls unusual ratios is left to it.
+    // libjpeg decodes what it calls unusual ratios.
     if (frame.component[c].h == 3 || frame.component[c].v == 3) return false;
     tables_[c].set(frame.component[c].quantization);
   }

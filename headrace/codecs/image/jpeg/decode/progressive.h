@@ -33,7 +33,7 @@ class JpegProgressiveDecoder {
   // Gives back what it keeps between pictures.
   void free();
 
-  // What decoding takes at most.
+  // Upper bound of the memory for decoding.
   static size_t working_bytes(size_t file_bytes, int width);
 
  private:

@@ -149,7 +149,7 @@ bool read_progressive_header(std::span<const uint8_t> bytes, JpegProgressiveHead
     if (!next_jpeg_segment(bytes, at, segment)) return false;
     if (segment.marker != kSos) {
       const bool table = segment.marker == kDht || segment.marker == kDri;
-      // What says more about the picture comes before its first scan.
+      // All other facts about the picture come before its first scan.
       if (!out.scans.empty() && !table && segment.marker != kDqt && segment.marker != kCom) {
         return false;
       }

@@ -34,7 +34,7 @@ struct JpegRowEntry {
   uint32_t first_inner = 0;            // of all that the index has
 };
 
-// What an index has to agree with.
+// Facts with which an index has to agree.
 struct JpegRowLayout {
   int mcus_wide = 0, mcus_high = 0, restart_interval = 0, components = 0;
 

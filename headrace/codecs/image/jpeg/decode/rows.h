@@ -55,7 +55,7 @@ class JpegRows {
   void free() { memory_.free(); }
 
  private:
-  // What happens to rows of full width.
+  // The conversion of rows of full width.
   enum class Conversion : uint8_t {
     kNone,         // delivered where they are, or after upsampling
     kRgbFromYcc,   //

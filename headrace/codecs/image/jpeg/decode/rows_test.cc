@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libjpeg's coefficients become here is the slice of what libjpeg makes of them itself: for
+// libjpeg's coefficients, converted here, equal the slice of libjpeg's own pixels: for
 // all samplings, sizes, windows and colors.
 #include "headrace/codecs/image/jpeg/decode/rows.h"
 
@@ -310,7 +310,7 @@ TEST_P(Rows, HoldNoMoreMemoryThanAnnounced) {
   }
 }
 
-// Of photos and of every kind of file in the test data.
+// With photos and every kind of file in the test data.
 TEST_P(Rows, EqualTheSliceOfRealFiles) {
   const char* const root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";

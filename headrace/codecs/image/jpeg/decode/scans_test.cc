@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scans of a progressive file may cost (Note [What scans may cost]).
+// Limits on the scans of a progressive file (Note [What scans may cost]).
 #include <gtest/gtest.h>
 
 #include <string>

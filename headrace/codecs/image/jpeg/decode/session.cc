@@ -135,8 +135,8 @@ boolean JpegSession::on_resync(j_decompress_ptr cinfo, int desired) {
   return resumed;
 }
 
-// Of a file whose scans were all read. One that ends early may lack any number of them: it has
-// everything only if each coefficient has got its last bit.
+// For a file whose scans were all read. One that ends early may lack any number of them: it is
+// complete only if each coefficient has got its last bit.
 void JpegSession::find_missing_scans() {
   for (int c = 0; c < cinfo_.num_components; ++c) {
     bool whole = cinfo_.comp_info[c].quant_table != nullptr;  // null: no scan had the component

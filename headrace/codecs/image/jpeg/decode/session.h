@@ -47,7 +47,7 @@ class JpegSession {
   // Gives back what the open picture holds; harmless when none is open.
   void close();
 
-  // What libjpeg will allocate: for pixels, or for all coefficients (always the whole picture's).
+  // libjpeg's allocations: for pixels, or for all coefficients (always the whole picture's).
   size_t pixel_bytes() const;
   size_t coefficient_bytes() const;
   bool multiple_scans() const { return multiple_scans_; }

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Of a batch's last codes and quantizations, how many are compared with a picture's: files of one
+// How many of a batch's last codes and quantizations are compared with a picture's: files of one
 // camera or encoder share theirs.
 constexpr size_t kCompared = 16;
 

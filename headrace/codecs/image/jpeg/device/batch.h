@@ -2,7 +2,7 @@
 // Pictures that a device decodes together: drafts (draft.h) put together to what the
 // kernels of kernels/device_jpeg/ are told of a batch.
 //
-// What a device does not take, add() refuses, and what it finds damaged, a flag says: both are
+// add() refuses files that a device does not take, and a flag marks damaged ones: both are
 // decoded on the CPU, whose pixels are the same. For one thread.
 #pragma once
 

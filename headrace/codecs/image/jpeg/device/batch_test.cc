@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device decodes equals libjpeg-turbo's full decode, to the last bit.
+// A device's pixels equal libjpeg-turbo's full decode, to the last bit.
 #include "headrace/codecs/image/jpeg/device/batch.h"
 
 #include <gtest/gtest.h>

@@ -66,7 +66,7 @@ int shift_of(int factor) { return std::countr_zero(unsigned(factor)); }
 
 bool is_power_of_two(int factor) { return std::has_single_bit(unsigned(factor)); }
 
-// What becomes of a file's colors, and of how many channels a row then is.
+// The conversion of a file's colors, and the number of channels of a row afterwards.
 DeviceColor device_color(JpegColor file, ColorMode wanted) {
   const bool gray = wanted == ColorMode::kGray;
   if (file == JpegColor::kYCbCr) return gray ? DeviceColor::kGrayFromYcc : DeviceColor::kRgbFromYcc;

@@ -25,7 +25,7 @@ struct JpegDeviceDraft {
   std::vector<RowJob> row_jobs;
   int64_t blocks = 0;
 
-  // Of a component's samples, and of the window's rows.
+  // Sizes of a component's samples, and of the window's rows.
   int64_t sample_bytes(int component) const;
   int64_t out_bytes() const;
 };
@@ -58,7 +58,7 @@ class JpegDrafting {
   // Null where the code is unusable, or a device has no room for it.
   const DeviceCode* code_of(const HuffmanSpec& spec, HuffmanUse use, size_t place);
 
-  // Of the last picture: files of one encoder share theirs.
+  // The last picture's code: files of one encoder share theirs.
   struct Code {
     bool is_usable = false;
     HuffmanSpec spec;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr DecodeLimits kLimits{.max_pixels = 1 << 14};
 
-// Of the blocks that the walk has found; the file is whole, so libjpeg finds the same.
+// Compares the blocks that the walk has found; the file is whole, so libjpeg finds the same.
 void compare_coefficients(const jpeg_test::DeviceBatch& device,
                           const std::vector<CoefficientPlane>& expected) {
   const DevicePicture& picture = device.batch().picture(0);

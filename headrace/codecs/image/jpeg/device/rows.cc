@@ -13,9 +13,9 @@ namespace {
 
 // Words of zeros behind a run's bytes: a walk has three ahead of itself.
 constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
-// That unstuff() may write beyond the last byte.
+// Bytes beyond the last one that unstuff() may write.
 constexpr size_t kUnstuffRoom = 64;
-// Of a picture, so that its bits are counted in 32 of them.
+// Limit per picture, so that its bits are counted in 32 of them.
 constexpr size_t kMostWords = size_t{1} << 25;
 
 // Without stuffing: `wanted` bytes or somewhat more, or those up to a marker or the end.
@@ -47,7 +47,7 @@ int end_column(const JpegDeviceRows& rows, int row) {
   return next_row(rows, row) ? rows.right : rows.header.frame.mcus_wide;
 }
 
-// Of bytes that go on to the file's end, which may be followed by anything: those up to a marker
+// For bytes up to the file's end, which may be followed by anything: those up to a marker
 // that ends the scan.
 size_t scan_bytes(std::span<const uint8_t> bytes) {
   constexpr size_t kShort = 32 << 10;
@@ -159,7 +159,7 @@ bool DeviceRow::add_run(const Begin& from, int end, size_t& word) {
   Run run{.end = end, .beyond = entries.beyond()};
   const size_t needed = run.beyond ? (run.beyond->bit + 7) / 8 : SIZE_MAX;
   uint8_t* const bytes = row_room(end_ - at_);
-  // Of the window's last row all, for ends_in_file().
+  // All bytes of the window's last row, for ends_in_file().
   const Unstuffed copied = unstuff_some(rows_.bytes.subspan(at_, end_ - at_),
                                         row_ + 1 < rows_.end ? needed : SIZE_MAX, bytes);
   read_ = copied.read;

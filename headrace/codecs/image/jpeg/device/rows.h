@@ -26,7 +26,7 @@ struct JpegDeviceRows {
 // Whether the index knows the rows. REQUIRED by the functions below.
 bool are_known(const JpegDeviceRows& rows);
 
-// What the index tells of them.
+// Facts about the rows from the index.
 struct JpegWalkedRows {
   int first_column = 0;      // of MCUs, with which the walk begins: at most `left`
   int64_t blocks = 0;        // a row of MCUs after the other, each from that column to `right`

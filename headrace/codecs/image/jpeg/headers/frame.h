@@ -20,8 +20,8 @@ struct JpegComponent {
   int blocks_wide = 0, blocks_high = 0;  // blocks that hold them, without padding to whole MCUs
 };
 
-// Which colors the components stand for. No marker says so with certainty; readers guess from what
-// writers have left behind, and jpeg_color_of() is libjpeg's guess.
+// The color space of the components. No marker specifies it with certainty; readers guess by hints
+// that writers leave, and jpeg_color_of() is libjpeg's guess.
 enum class JpegColor : uint8_t { kGray, kYCbCr, kRGB, kCMYK, kYCCK };
 
 struct JpegFrame {

@@ -17,7 +17,7 @@ bool is_frame(int marker) {
   return marker >= kSof0 && marker <= kSof15 && !other;
 }
 
-// What follows the name of a segment's kind; empty for another kind.
+// The bytes after the name of a segment's kind; empty for another kind.
 std::span<const uint8_t> after(std::string_view name, std::span<const uint8_t> body) {
   const bool is =
       body.size() > name.size() && std::memcmp(body.data(), name.data(), name.size()) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a component a window takes: how its samples become as many as the picture's, and which of
-// them that looks at. Plain data; any thread may call it.
+// The part of a component that a window takes: how its samples are upsampled to the picture's
+// size, and which of them that reads. Plain data; any thread may call it.
 #pragma once
 
 #include "headrace/codecs/codec.h"

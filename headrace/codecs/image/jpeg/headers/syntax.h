@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader of JPEG headers needs: the markers' codes, and the tables that DHT and DQT
+// Shared by all readers of JPEG headers: the markers' codes, and the tables that DHT and DQT
 // segments define. Bounds-checked; any thread may call it.
 #pragma once
 

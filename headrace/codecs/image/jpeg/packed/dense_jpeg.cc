@@ -36,12 +36,12 @@ constexpr int kOrientationShift = 4;
 constexpr size_t kFixedBytes = 6;
 
 constexpr int kZstdLevel = 9;
-// What a compressed remainder may grow by: lengths are checked before memory is allocated.
+// Limits for the growth of a compressed remainder: lengths are checked before allocation.
 constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
 
 Error damaged(std::string what) { return {.code = &kDamaged, .what = std::move(what)}; }
 
-// What a blob consists of. Borrows its bytes.
+// The parts of a blob. Borrows its bytes.
 struct DenseParts {
   uint8_t flags = 0;
   Bytes row_index = {};

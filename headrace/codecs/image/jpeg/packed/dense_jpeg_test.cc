@@ -117,7 +117,7 @@ TEST(DenseJpeg, GivesTheFileBackAndTheSamePixels) {
   }
 }
 
-// What packs of earlier versions hold.
+// The contents of packs of earlier versions.
 TEST(DenseJpeg, OfVersion1IsReadWithItsRows) {
   const Bytes file = jpeg_test::encode({.width = 321, .height = 203});
   const Bytes rows = jpeg_test::rows_alone(file, jpeg_test::fine_index(file));

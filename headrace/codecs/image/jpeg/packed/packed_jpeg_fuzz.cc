@@ -40,7 +40,7 @@ void read_packed(const Bytes& bytes) {
   set_simd_level(best);
 }
 
-// Of a file that comes back, the pixels must be those of the file.
+// If a file comes back, the pixels must be those of the file.
 void pack(const Bytes& file) {
   static jpeg_test::Decoder plain;
   const Result<ImageHeader> header = plain.header(file);

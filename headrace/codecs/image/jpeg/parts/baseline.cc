@@ -78,7 +78,7 @@ class BaselineWriter {
     out_.insert(out_.end(), rest.begin(), rest.end());
   }
 
-  // What makes readers see the same colors.
+  // Makes readers see the same colors.
   void color_segment() {
     if (frame_.color == JpegColor::kGray || frame_.color == JpegColor::kYCbCr) {
       return segment(kApp0, {}, kJfifBody);

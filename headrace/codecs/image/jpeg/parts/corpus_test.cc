@@ -33,7 +33,7 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
     if (!parts) {
       const std::string& reason = parts.error().what;
       ++reasons_[reason];
-      // What libjpeg-turbo reads well has to come apart, unless pixels are more than coefficients.
+      // Files that libjpeg-turbo reads well are split, unless pixels are more than coefficients.
       if (expected && GetParam().all) {
         EXPECT_EQ(reason, "missing scans");
       }

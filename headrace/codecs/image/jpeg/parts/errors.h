@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a JPEG file's parts, and the check that all begin
-// with.
+// Errors of a JPEG file's parts, and the check with which all of them
+// begin.
 #pragma once
 
 #include <string_view>

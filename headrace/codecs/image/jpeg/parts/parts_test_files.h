@@ -200,7 +200,7 @@ inline void set_size(jpeg_test::Bytes& file, int width, int height) {
   }
 }
 
-// Of a file with one scan: from the end of its header to the end marker.
+// For a file with one scan: from the end of its header to the end marker.
 inline size_t entropy_bytes(const jpeg_test::Bytes& file) {
   const size_t scan = jpeg_test::marker_offsets(file, 0xDA)[0];
   return interval_ends(file).back() - scan;

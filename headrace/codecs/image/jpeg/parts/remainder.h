@@ -23,7 +23,7 @@ class RemainderWriter {
   // identifiers and slots.
   explicit RemainderWriter(const JpegFrame& frame);
 
-  // What comes first: the blocks of component c beyond the edge that are not as
+  // Comes first: the blocks of component c beyond the edge that are not as
   // predicted. `sent`: whether a scan holds such blocks at all. To be called
   // for each component in order.
   void edge_blocks(int c, BlocksOf<CoefficientPlane>& blocks, bool sent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading and writing a scan have in common: its parameters, the blocks
+// Shared by reading and writing a scan: its parameters, the blocks
 // that it holds in their order, and what its writer was free to choose. Plain
 // data; nothing here reads bytes.
 #pragma once
@@ -86,7 +86,7 @@ class BlocksOf {
   std::array<EdgeBlocks, 4> edges_;
 };
 
-// What libjpeg's encoder makes of a block beyond the edge: no AC coefficients,
+// Blocks beyond the edge as libjpeg's encoder makes them: no AC coefficients,
 // and the DC value of the block that precedes it in its MCU, so that the
 // difference is 0. Calls visit(ordinal, block, predicted DC) for each such
 // block of a component in the order of EdgeBlocks::index(); the block before

@@ -240,7 +240,7 @@ class ScanDecoder {
       usual_run_ = usual_waiting_ = 0;
     }
   }
-  // What the usual writer's pending run would be after this block.
+  // The usual writer's pending run after this block.
   void note_symbols() { usual_run_ = usual_waiting_ = 0; }
   void note_empty(int corrections) {
     ++usual_run_;

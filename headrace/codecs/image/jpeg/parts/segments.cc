@@ -191,7 +191,7 @@ JpegSegments::Reason JpegSegments::complete() const {
   if (!has_frame()) return "damaged header";
   for (int c = 0; c < frame_.count; ++c) {
     for (const int8_t bits : bits_left_[c]) {
-      // Of progressive files libjpeg then smooths the blocks: their pixels are
+      // With progressive files, libjpeg then smooths the blocks: their pixels are
       // not in the coefficients alone.
       if (bits != 0) return "missing scans";
     }

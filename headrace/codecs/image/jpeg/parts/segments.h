@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a JPEG file's marker segments say up to its current scan. Taking a file
+// A JPEG file's marker segments up to its current scan. Taking a file
 // apart and putting it together both feed it every segment in order, so both
 // read and write a scan alike.
 //
