@@ -60,7 +60,7 @@ class Asked final : public Sampler {
 
   static bool decides_batches(const Sampler& order) { return !order.batch_sizes().empty(); }
 
-  // Of an epoch that is a row of batches; positions beyond a batch's size are some record of it.
+  // In an epoch that is a row of batches; positions beyond a batch's size are some record of it.
   int64_t place_in(const Sampler& order, int64_t position) const {
     if (begins_.empty() || decides_batches(order)) return position;
     const auto batch = size_t(position / largest_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which positions of an epoch make up batch k of a rank. Pure arithmetic.
+// The positions of an epoch that make up batch k of a rank. Pure arithmetic.
 //
 // Global batch k is positions [k*G, (k+1)*G); rank r of W takes the r-th of W equal slices of it.
 // So the global order does not mention W, and a run resumes on another number of ranks. Where steps
@@ -23,7 +23,7 @@ enum class LastBatch : uint8_t {
   kPad,   // filled up with the epoch's first records, `valid` false
 };
 
-// What becomes of ranks that do not divide the global batch.
+// The policy for world sizes that do not divide the global batch.
 enum class Uneven : uint8_t {
   kNo,   // they are refused
   kYes,  // their slices differ by one row
@@ -53,7 +53,7 @@ class BatchLayout {
   int64_t rank_batch() const { return (global_batch_ + world_size_ - 1) / world_size_; }
   int64_t batches() const;
   BatchRange range(int64_t batch) const;
-  // What scales the mean loss of this rank's records of a batch, so that the mean over the ranks is
+  // Factor of the mean loss of this rank's records of a batch, so that the mean over the ranks is
   // the mean over the batch: this rank's records, as a multiple of an equal slice.
   double weight(int64_t batch) const;
   // Records of all ranks in the batches before this one, and those of this rank.

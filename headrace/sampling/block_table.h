@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which records each block of a source has, in some five bytes a block. Immutable, thread-safe.
+// The records of each block of a source, in some five bytes per block. Immutable, thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::vector<int64_t> epoch_of(const Sampler& sampler, uint64_t epoch) {
   return out;
 }
 
-// What padding takes of all batches, as a share.
+// The fraction of padding in all batches.
 double padding(const std::vector<int64_t>& order, const std::vector<int64_t>& lengths,
                int64_t batch) {
   int64_t all = 0, real = 0;

@@ -37,7 +37,7 @@ std::string text_of_length(int64_t length, int64_t parts) {
   return text + "." + rest.substr(0, rest.find_last_not_of('0') + 1);
 }
 
-// What nothing is takes up a little all the same.
+// A length of zero takes up a little all the same.
 void check(Budget& budget) {
   std::vector<int64_t>& lengths = budget.measure.lengths;
   for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);

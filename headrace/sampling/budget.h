@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// What a batch may take of a measure: its records, each as long as the longest of them, no more
+// Limit of a batch in a measure: its records, each as long as the longest of them, no more
 // than `total`, in the parts that the measure counts.
 struct Budget {
   Measure measure;

@@ -96,7 +96,7 @@ TEST(Budget, PadsAQuarterOfWhatRandomBatchesDoOrLess) {
   EXPECT_LT(padding(batches), padding(random) / 4);
 }
 
-// Of fewer batches than a bucket has otherwise.
+// The set has fewer batches than a bucket has otherwise.
 TEST(Budget, OneLongRecordOfASmallSetLeavesTheOthersTogether) {
   std::vector<int64_t> lengths(299, 50);
   lengths.push_back(1000);

@@ -16,7 +16,7 @@ SamplerPtr curriculum_of(std::vector<int64_t> difficulties, int64_t draws) {
   return record.make({.records = records, .integers = std::move(difficulties)}, arguments);
 }
 
-// Of eight records the easiest 2, 4, 6 and then all.
+// Of eight records, the easiest 2, 4, 6 and then all are drawn.
 TEST(Curriculum, EachEpochDrawsFromMoreOfTheEasiest) {
   const SamplerPtr order = curriculum_of({70, 10, 60, 20, 50, 30, 40, 0}, 8);
   const std::set<int64_t> easy[] = {{7, 1}, {7, 1, 3, 5}, {7, 1, 3, 5, 6, 4}};

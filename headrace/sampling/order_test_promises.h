@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every order, for tests of one.
+// Promises of every order, for tests of one.
 #pragma once
 
 #include <gtest/gtest.h>

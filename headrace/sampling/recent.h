@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was made last, for orders that make a table of an epoch, or of a part of one. Thread-safe.
+// The latest tables, for orders that make a table of an epoch, or of a part of one. Thread-safe.
 #pragma once
 
 #include <algorithm>

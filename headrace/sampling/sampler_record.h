@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// What an order knows of each record, and how users give it: the first argument of its class.
+// Values per record that an order needs, and how users give them: the first argument of its class.
 enum class PerRecord : uint8_t {
   kWeights,    // a number for each
   kLabels,     // a value for each, or the name of an integer field; numbered in sorted order
@@ -31,7 +31,7 @@ struct Measure {
   int64_t parts = 1;
 };
 
-// What an order is made from, next to its arguments.
+// Input of an order, next to its arguments.
 struct SamplerData {
   int64_t records = 0;                 // of the source
   std::vector<double> weights = {};    // kWeights
@@ -54,7 +54,7 @@ struct SamplerRecord {
   Param given;                     // what is given for it; of the type that its PerRecord has
   std::vector<Param> params = {};  // the arguments after it
   bool shuffles = false;           // the loader's shuffle= is about this order, and not beside it
-  // What ranges cannot say. Throws Exception; null where they say all.
+  // Checks what ranges cannot express. Throws Exception; null if they suffice.
   void (*check)(const Arguments& arguments) = nullptr;
   // Throws Exception where there is no such order of these records.
   SamplerPtr (*make)(SamplerData data, const Arguments& arguments);

@@ -39,7 +39,7 @@ class StreamRows {
     const int64_t last = batch > whole ? records_ % batch_ : 0;
     return whole * rows(stream, batch_) + rows(stream, last);
   }
-  // Of all streams before this one, in the row of blocks.
+  // Records of all streams before this one, in the row of blocks.
   int64_t records_before(int64_t stream) const {
     return records_ / batch_ * first_row(stream, batch_) + first_row(stream, records_ % batch_);
   }
@@ -51,7 +51,7 @@ class StreamRows {
   int64_t records_, batch_, streams_;
 };
 
-// Which blocks each stream has: the row of blocks, cut.
+// The blocks of each stream: the row of blocks, cut.
 class StreamCuts {
  public:
   // They outlive it.
@@ -62,7 +62,7 @@ class StreamCuts {
   int64_t block(int64_t stream, int64_t i) const {
     return row_.block_at(cuts_[size_t(stream)].place + i);
   }
-  // Those of a block's records that the stream has. REQUIRES: the block is the stream's.
+  // The stream's records of a block. REQUIRES: the block is the stream's.
   RecordRange records(int64_t stream, int64_t block) const;
   int64_t size_of(int64_t stream, int64_t block) const;
 

@@ -63,7 +63,7 @@ TEST(Streams, ThereAreNoMoreThanBlocksAndRecordsInABatch) {
   EXPECT_EQ(shuffled_streams(blocks_of_photos(20), {.global_batch = 256})->streams(), 16);
 }
 
-// Of each record of the epoch: the stream of its row.
+// For each record of the epoch, the stream of its row.
 std::map<int64_t, int64_t> streams_of_records(const Sampler& order, uint64_t epoch, int64_t batch) {
   std::map<int64_t, int64_t> out;
   for (int64_t at = 0; at < order.size(); ++at) {

@@ -165,7 +165,7 @@ class SourceWithKinds final : public SourceAround {
       if (!is_picture(before.kind) && is_picture(kind) && before.shape.size() == 2) {
         planes_.push_back(static_cast<size_t>(field - schema_.begin()));
       }
-      // What a picture is decoded to depends on it; what a tensor is to the steps does not.
+      // Kinds of pictures affect decoding; kinds of tensors do not affect the steps.
       if (before.kind == kind || !(is_picture(before.kind) || is_picture(kind))) continue;
       print.add(name);
       print.add(static_cast<uint64_t>(kind));

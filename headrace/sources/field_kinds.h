@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fields mean, where the container does not know it: by what the user says, or by their names.
+// The kinds of fields, where the container does not specify them: as the user says, or by name.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-// What is said of a field: its kind, and of boxes what their numbers are.
+// The meaning of a field: its kind, and for boxes the meaning of their numbers.
 struct Meaning {
   Meaning(FieldKind kind = FieldKind::kTensor) : kind(kind) {}
   FieldKind kind;

@@ -9,8 +9,8 @@ namespace headrace {
 
 // Nobody batches as many fields; a file that declares more is refused before they are compared.
 inline constexpr size_t kMostFields = 4096;
-// Of files or data sets that lie together and have as many rows as each other, where nobody says
-// that they are fields: more are rather the parts of one.
+// Limit for files or data sets in one place with equal row counts, if the user does not say
+// that they are fields: a larger number is more likely the parts of one.
 inline constexpr size_t kMostLikelyFields = 64;
 
 class FieldNames {

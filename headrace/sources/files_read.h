@@ -2,7 +2,7 @@
 // The files that records in memory were read from, and whether they have changed since.
 //
 // Note [What a change of files does to records in memory]: nothing, they are as they were read.
-// That is what they are kept for, but a dataset that is written again between two epochs would go
+// That is the purpose of keeping them, but a dataset that is rewritten between two epochs would go
 // on training on the old one without a word. So at the start of an epoch files are looked at, at
 // most kMostLooks of them and others each time: a dataset that was written again is noticed at
 // once, a single file among many within a few epochs. Files that are gone are not missed. Files of
@@ -23,7 +23,7 @@ namespace headrace {
 
 // The file that a record's field lies in; empty where it lies in none that can be looked at.
 std::string file_of(const Source& source, int64_t record, size_t field);
-// Of a file as it is now. Empty where there is no file, or to look would mean to wait.
+// Digest of a file as it is now. Empty if there is no file, or if looking would mean to wait.
 std::optional<uint64_t> digest_of_file(const std::string& path);
 
 class FilesRead {

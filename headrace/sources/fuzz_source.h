@@ -51,7 +51,7 @@ inline void change(
   }
 }
 
-// What is read of a source, and who else looks at it.
+// The parts of a source to read, and who else looks at it.
 struct FuzzReads {
   int64_t records = 100;
   size_t record_bytes = SIZE_MAX;

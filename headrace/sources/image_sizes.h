@@ -14,7 +14,7 @@ struct ImageSize {
   int64_t orientation = 1;          // as Exif has it: from 5 on height and width change places
 };
 
-// Of all records, on so many threads; kept in the user's cache (kept_headers.h). REQUIRES: an
+// Sizes of all records, on so many threads; kept in the user's cache (kept_headers.h). REQUIRES: an
 // encoded field of images or masks. Throws what `progress` throws, and Exception: storage errors.
 std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
                                         const Progress& progress);

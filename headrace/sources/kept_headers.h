@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the headers of a field's values said, a few numbers a record, in the user's cache: a later
+// Facts from headers of a field's values, a few numbers per record, in the user's cache: a later
 // run of the same dataset need not read all files again to know how long or large they are.
 //
 // Bound to the source's identity (Note [Identity of a source] in formats/opening/opened_source.h)

@@ -24,7 +24,7 @@ namespace headrace {
 // A value that crosses to or from Python. Pictures cross as (C, H, W). Inputs are read-only: they
 // may be the source's memory, or be shared with another branch.
 struct PythonValue {
-  // What came back and is not decoded yet; `view` has its dtype and shape, and no data.
+  // A result that is not decoded yet; `view` has its dtype and shape, and no data.
   std::optional<DeferredPicture> deferred = {};
   TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
   Buffer owned;     // backs `view` where the value came from Python
@@ -43,7 +43,7 @@ struct PythonCall {
   Result<void> result;  // Python's exception becomes a data error of this record
 };
 
-// What is known of what a function does to the place of things in a picture.
+// The effect of a function on the geometry of a picture, as far as it is known.
 enum class PythonGeometry : uint8_t {
   kUnknown,  // nothing: another size of its picture is taken as a sign
   kMoves,    // it moves pictures, and only those that it takes
@@ -60,14 +60,14 @@ class PythonFunction : public ParamObject {
   virtual std::vector<std::string> chosen(const std::vector<Field>& /*seen*/) const {
     return inputs();
   }
-  // What it gives back other than it came: fields with another kind, dtype or shape (-1 where
+  // Fields that it returns changed: with another kind, dtype or shape (-1 where
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.
   virtual std::vector<Field> returns() const { return {}; }
   // Whether somebody has said the kind that returns() has. One that only follows from the name
   // gives way to what the field was, where values of the new form can be that.
   virtual bool says_kind(const std::string& /*field*/) const { return true; }
-  // What to write where a result is not as promised; empty: how results are declared.
+  // Advice where a result is not as promised; empty: how results are declared.
   virtual std::string remedy() const { return {}; }
   virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }
   virtual void call(std::span<PythonCall* const> calls) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records kept in memory as they are stored, so that they are read from disk once.
 //
-// What was read first stays, up to a number of bytes, and is never put out for something else: of a
+// The first records read stay, up to a number of bytes, and are never evicted: of a
 // dataset that is a tenth too large, nine tenths are hits in every epoch, whatever the order. (A
 // cache that forgets the oldest would have hardly any.) Loaders of one process that read the same
 // fields of the same source share one. A record whose file was written again is read again, as far
@@ -70,7 +70,7 @@ class RecordCache {
   size_t limit_ GUARDED_BY(mutex_), taken_ GUARDED_BY(mutex_) = 0;
 };
 
-// Of the files that a record's wanted fields lie in, as they are now.
+// Digest of the files that contain a record's wanted fields, as they are now.
 uint64_t digest_of_files(const Source& source, int64_t record, const std::vector<bool>& wanted);
 
 struct WithRecordCache {

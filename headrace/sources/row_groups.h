@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields have a row for each object, where the container does not know it.
+// The fields that have a row for each object, where the container does not specify it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the headers of a source's sounds say: how long they are, at which rate, with how many
+// Facts from the headers of a source's audio: length, sample rate, number of
 // channels. Read once, on demand; kept in the process for loaders, and in the user's cache for
 // later runs (kept_headers.h).
 #pragma once

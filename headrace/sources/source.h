@@ -67,7 +67,7 @@ class Source : public ParamObject {
   virtual std::vector<const Source*> origins() const { return {this}; }
   virtual Origin origin(int64_t index, size_t field) const { return {this, index, field}; }
 
-  // What names the record for a person: a path, a member. Also the `key` field.
+  // The record's name for a person: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;
   // Where the record lies, for errors: file, member, offset.
   virtual Where where(int64_t index) const { return {.file = key(index), .record = index}; }
@@ -116,7 +116,7 @@ class Source : public ParamObject {
   virtual std::string identity() const;
   // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".
   virtual std::string description() const = 0;
-  // What whoever opens it should hear: records that will be bad, files that were left out.
+  // Warnings for the user: records that will be bad, files that were left out.
   virtual std::vector<std::string> cautions() const { return {}; }
 
  private:

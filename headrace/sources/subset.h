@@ -37,7 +37,7 @@ struct Fold {
   SourcePtr train, validation;
 };
 
-// Of each fold the records in it, and all others. Every record is in one fold. Throws HR0431.
+// For each fold the records in it, and all others. Every record is in one fold. Throws HR0431.
 std::vector<Fold> kfold(const SourcePtr& source, int folds, uint64_t seed,
                         std::string_view stratify_by = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept beside an unpacked copy, in a file that is written last: of which file it is a copy,
-// and how to tell that it still is that copy.
+// A file next to an unpacked copy, which is written last: the file of which it is a copy,
+// and the means to verify that it still is.
 //
 // The format is private, and parsed as hostile input: what it says is compared with what is there.
 #pragma once

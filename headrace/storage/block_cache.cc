@@ -33,7 +33,7 @@ bool tells_versions(const FileIdentity& identity) {
 
 }  // namespace
 
-// What a read wants of one block.
+// The part of one block that a read needs.
 struct BlockCache::Part {
   BlockName name;
   BlockId id;
@@ -410,7 +410,7 @@ void BlockCache::note_read(const Part& part) {
     const std::optional<BlockName> name = needed_->read(part.name, part.bytes);
     if (name) finished = opened_.find(*name);
   }
-  // What was finished with last is put out first: it is needed again after all the others.
+  // Blocks finished last are evicted first: they are needed again after all the others.
   if (finished) finished->set_time(kLongAgo - seconds_now());
 }
 

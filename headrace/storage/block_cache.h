@@ -37,7 +37,7 @@ namespace headrace {
 
 class BlockCache {
  public:
-  // What storages that answer later read through in this process; null: nothing. The user's, where
+  // The cache of asynchronous storages in this process; null: none. The user's, if
   // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
   static BlockCache* in_use();
   // For as long as it is held the user's cache folder, as the environment names it, with this limit
@@ -71,7 +71,7 @@ class BlockCache {
   Counts counts() const EXCLUDES_LOCK(mutex_);
   void set_limit(uint64_t limit) { limit_ = limit; }
   std::string folder() const;  // empty: there is none
-  // What keeps it from its work, once; empty where there is nothing new.
+  // A problem that keeps it from working, once; empty if there is nothing new.
   std::string caution() EXCLUDES_LOCK(mutex_);
 
  private:

@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-// Which bytes of which file. A file that was replaced has another identity, and so other blocks.
+// The file and range of a block. A file that was replaced has another identity, so other blocks.
 struct BlockId {
   std::string path;  // as it is shown
   FileIdentity identity;
@@ -28,7 +28,7 @@ class BlockFile {
  public:
   static constexpr uint64_t kChunk = 32 << 10;
 
-  // What is written after the block's bytes.
+  // The footer, written after the block's bytes.
   static std::vector<uint8_t> footer(const BlockId& id, std::span<const uint8_t> bytes);
   // Takes the descriptor, of a regular file, and closes it. Null where that is not a block.
   static std::unique_ptr<const BlockFile> open(int descriptor);

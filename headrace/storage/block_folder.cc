@@ -183,7 +183,7 @@ uint64_t BlockFolder::read_total() const {
 }
 
 void BlockFolder::write_total(uint64_t bytes) const {
-  // What cannot be written is counted again when it is read.
+  // A failed write is made good when it is read.
   if (::pwrite(locks_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
   if (::ftruncate(locks_, 0) != 0) return;
 }

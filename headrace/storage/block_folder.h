@@ -26,7 +26,7 @@
 
 namespace headrace {
 
-// What names a block: a hash of the path, the identity and the place.
+// The name of a block: a hash of the path, the identity and the offset.
 struct BlockName {
   uint64_t high = 0, low = 0;
   bool operator==(const BlockName&) const = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storages can do whose folders are prefixes of keys, beyond what every storage does. Const
+// Functions of storages whose folders are prefixes of keys, beyond those of every storage. Const
 // members may be called from any thread.
 #pragma once
 

@@ -20,7 +20,7 @@ class File;
 
 class ByteRanges {
  public:
-  // Of a file, what at() and keep() give at once; more is HR0206: no table has as many bytes.
+  // Limit of at() and keep() for one call; more is HR0206: no table has as many bytes.
   static constexpr uint64_t kMost = uint64_t{256} << 20;
 
   ByteRanges() = default;

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Of the bytes after those whose value is `before`: crc32c(b, crc32c(a)) is that of a and b.
+// Of the bytes after others whose value is `before`: crc32c(b, crc32c(a)) is that of a and b.
 uint32_t crc32c(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 }  // namespace headrace

@@ -44,7 +44,7 @@ class File {
   }
   // Asks for these bytes to be at hand soon; it may do nothing.
   void will_read(uint64_t offset, uint64_t bytes) const { open_->will_read(offset, bytes); }
-  // What tells this file from one that replaces or changes it.
+  // Distinguishes this file from one that replaces or changes it.
   Result<FileIdentity> identity() const { return open_->identity(); }
 
  private:
@@ -67,7 +67,7 @@ Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out);
 bool file_begins_with(const std::string& path, std::string_view bytes);
 
 Result<FileIdentity> identity_of(const std::string& path);
-// What a path leads to, links followed. False, too, where it cannot be looked at.
+// Whether a path leads to a folder, links followed. False, too, if it is not accessible.
 bool is_folder(const std::string& path);
 bool is_file(const std::string& path);  // a regular one
 bool is_there(const std::string& path);

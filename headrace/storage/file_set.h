@@ -31,7 +31,7 @@ class FileSet final : private IdleFiles::Owner {
 
   size_t size() const { return paths_.size(); }
   const std::string& path(size_t file) const { return paths_[file]; }
-  // What messages and keys call the files, where that is not their path (copies in the cache). To
+  // Names of the files in messages and keys, if these are not their paths (copies in the cache). To
   // be called before anything is read. REQUIRES: as many as there are files.
   void show_as(std::vector<std::string> names) { shown_ = std::move(names); }
   const std::string& shown(size_t file) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in a folder: all of it, or an error.
+// The entries of a folder: all of them, or an error.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storages that answer later have in common: a subclass sends one request and hands over its
-// answer, whenever it comes and however short it is. Here the rest of a short answer is asked for,
-// what may pass is tried again after a pause, and a thread that reads by itself waits.
+// Shared by asynchronous storages: a subclass sends one request and hands over its
+// answer, whenever it comes and however short it is. This requests the rest of short answers, tries
+// again after a pause if the error may be temporary, and blocks a thread that reads by itself.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class LaterStorage : public Storage {
     std::string words{};     // instead of the system's for it, where the storage has some
     Result<void> failure{};  // wrong for good, in words of its own
   };
-  // What is still missing of a read. `bytes.size()` is all that is wanted, except where a whole
+  // The missing part of a read. `bytes.size()` is the wanted size, except if a whole
   // file is read: then the first answer sizes it, unless the file has more than `max_bytes`.
   struct Request {
     const FilePiece& piece;

@@ -140,7 +140,7 @@ class MemoryFiles final : public LaterStorage {
         const std::string entry(inside.substr(0, slash));
         const bool folder = slash != std::string_view::npos;
         entries.emplace_back(entry, folder ? PathKind::kFolder : PathKind::kFile);
-        // What lies in a folder sorts below "folder0": '0' follows '/'.
+        // Paths in a folder sort below "folder0": '0' follows '/'.
         file = folder ? volume->files.lower_bound(prefix + entry + "0") : std::next(file);
       }
     }

@@ -21,7 +21,7 @@ struct MemoryRequest {
   uint64_t offset = 0, bytes = 0;
 };
 
-// What becomes of it.
+// The fault to simulate.
 struct MemoryFault {
   int error_number = 0;        // as errno has it: what may pass is tried again
   uint64_t most = UINT64_MAX;  // a short answer

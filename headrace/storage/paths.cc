@@ -23,7 +23,7 @@ std::pair<std::string_view, std::string_view> divided(std::string_view path) {
   return {path.substr(0, prefix), path.substr(prefix)};
 }
 
-// Of S3, Google, Azure (a SAS) and CloudFront.
+// Parameters of S3, Google, Azure (a SAS) and CloudFront.
 constexpr std::string_view kOfSignatures[] = {"awsaccesskeyid",
                                               "expires",
                                               "googleaccessid",

@@ -14,8 +14,8 @@ std::string normal_path(std::string_view path);
 std::string absolute_path(std::string_view path);
 // An address of a web server: it may have a query ("?..."), and nothing lists its folders.
 bool is_web_path(std::string_view path);
-// What names the file for good, in caches: of such an address neither user nor signature, which
-// differ each time that it is signed, and whatever else its query has as a hash.
+// The permanent name of a file, for caches: without an address's user and signature, which
+// differ each time that it is signed, and with a hash of the rest of its query.
 std::string lasting_path(std::string_view path);
 bool is_relative_path(std::string_view path);
 // The part before the last "/": empty without one.

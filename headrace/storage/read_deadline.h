@@ -19,7 +19,7 @@ class ReadDeadline {
   ReadDeadline(const ReadDeadline&) = delete;
   ReadDeadline& operator=(const ReadDeadline&) = delete;
 
-  // What this thread's reads have to keep; null where there is none.
+  // The deadline of this thread's reads; null if there is none.
   static const ReadDeadline* of_thread();
   // Waits for the condition, but no longer than until then; the caller looks whether it came.
   static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);

@@ -121,7 +121,7 @@ class ScannedFile final : public OpenFile {
   const std::string path_;
   const std::unique_ptr<OpenFile> file_;
   const FileIdentity identity_;
-  // Of the thread that reads.
+  // State of the thread that reads.
   mutable uint64_t reached_ = 0, looked_at_ = 0;
   mutable int hops_ = 0;
   mutable std::shared_ptr<Piece> here_;

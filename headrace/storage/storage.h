@@ -26,8 +26,8 @@
 
 namespace headrace {
 
-// What tells a file from one that replaces or changes it. Storages without devices and inodes put
-// there what they have (a hash of the ETag).
+// Distinguishes a file from one that replaces or changes it. Storages without devices and inodes
+// have other values there (a hash of the ETag).
 struct FileIdentity {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0;
@@ -36,7 +36,7 @@ struct FileIdentity {
 
 enum class PathKind : uint8_t { kNothing, kFile, kFolder, kOther };
 
-// What stands at a path, links followed.
+// The object at a path, links followed.
 struct PathStatus {
   PathKind kind = PathKind::kNothing;
   FileIdentity identity = {};

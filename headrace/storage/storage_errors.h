@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong with files, wherever they lie, and what is tried again.
+// Errors of files, wherever they are, and which of them are retried.
 #pragma once
 
 #include <cstdint>

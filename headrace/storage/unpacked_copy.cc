@@ -85,7 +85,7 @@ Error not_written(const std::string& path, const CacheDirectory& cache, int erro
 
 uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// Of bytes that come piece by piece.
+// Hash of bytes that come piece by piece.
 class RunningHash {
  public:
   RunningHash() { XXH3_64bits_reset(&state_); }
@@ -137,7 +137,7 @@ struct Wanted {
   std::string about() const { return name + ".about"; }
 };
 
-// What is kept of the copy, if it is one of the file as it is, and has the size that it had.
+// The record kept of the copy, if the file and the copy's size are unchanged.
 std::optional<AboutCopy> about_kept(const Wanted& wanted) {
   Buffer bytes;
   if (!wanted.cache.read(wanted.about(), bytes)) return {};
@@ -256,7 +256,7 @@ class Job {
     }
   }
 
-  // What follows a stream: another one, or zeros (of writers to tapes) to the end of the file.
+  // Whether another stream follows, or zeros (of writers to tapes) to the end of the file.
   bool begins_another(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;

@@ -21,11 +21,11 @@ namespace headrace {
 
 struct UnpackLimits {
   uint64_t max_bytes = uint64_t{16} << 40;
-  // Of plain bytes to packed ones, beyond the first GiB. Deflate can do 1032 and Zstandard far
+  // Of plain bytes to packed ones, beyond the first GiB. Deflate can reach 1032 and Zstandard far
   // more; data of records never does.
   uint64_t max_ratio = 256;
   uint64_t always = uint64_t{1} << 30;
-  // What stays free on the cache folder's disk.
+  // Bytes that stay free on the cache folder's disk.
   uint64_t leave_free = uint64_t{256} << 20;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of an unpacked copy (its .about file) as hostile input, its checksum made right, so
-// that the fuzzer gets past it. Whatever it holds, the copy that is given is there and whole, or
+// The .about file of an unpacked copy as hostile input, its checksum made right, so
+// that the fuzzer gets past it. Whatever it holds, the resulting copy exists and is whole, or
 // made again.
 #include <cstdlib>
 #include <cstring>

@@ -27,7 +27,7 @@ class Unpacker {
   // REQUIRES: packing is not kNone.
   static std::unique_ptr<Unpacker> make(Packing packing);
 
-  // What a call got done. Bytes that were produced before damage was met are good.
+  // The result of a call. Bytes that were produced before damage was met are good.
   struct Step {
     size_t consumed = 0, produced = 0;
     bool ended = false;   // this stream; another one may follow

@@ -20,7 +20,7 @@ namespace headrace {
 // One frame, whose header tells its size. Empty when libzstd has no memory.
 std::vector<uint8_t> zstd_compressed(std::span<const uint8_t> bytes, int level);
 
-// What the first frame's header claims to hold; none where it does not say, or is no header.
+// The size that the first frame's header claims; none if it has none, or is not a header.
 std::optional<uint64_t> zstd_content_size(std::span<const uint8_t> bytes);
 
 // Exactly out.size() bytes, of all frames.

@@ -36,7 +36,7 @@ _NO_SUCH_FORMAT = declare(
     "This build has no container and no codec of this name. `headrace formats` lists all of them.",
 )
 
-# What pictures are from the start, or what the list says itself.
+# Classes whose effect images have from the start, or which the list itself replaces.
 _OTHERWISE = {
     "ToTensor": 'write ToDtype("float32", scale=True)',
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
@@ -46,7 +46,7 @@ _OTHERWISE = {
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
-# Of one picture: runs as it is.
+# For one picture: runs as it is.
 _PICTURES = frozenset(("LinearTransformation", "RGB"))
 _MORE = frozenset(("UniformTemporalSubsample",))  # of more than a picture
 NAMES = _PICTURES | _MORE | set(_OTHERWISE)

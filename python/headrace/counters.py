@@ -20,7 +20,7 @@ Table = Mapping[str, Mapping[str, Any]]  # by the name in stats(); "stages.read"
 LOADER: Table = {entry["name"]: entry for entry in _core.loader_counters()}
 COPIES: Table = {entry["name"]: entry for entry in _core.prefetch_counters()}
 STAGES = tuple(name.removeprefix("stages.") for name in LOADER if name.startswith("stages."))
-# What a thread does in a stage: "reading"; nothing of the loop, which only waits.
+# A thread's work in a stage: "reading"; without the loop's stage, which only waits.
 WORK = {stage: LOADER[f"stages.{stage}"]["work"] for stage in STAGES if stage != "wait"}
 
 

@@ -18,7 +18,7 @@ VARIABLES = {
     "HEADRACE_DISK_CACHE": '"200GB", "1.5TiB" or a number of bytes',
     "HEADRACE_SIMD": "scalar, avx2, avx2-slow-pdep, avx512 or neon",
 }
-# Of a checkout's tests and benchmarks.
+# Variables of a checkout's tests and benchmarks.
 _OF_THE_CHECKOUT = ("HEADRACE_BENCH_PHOTOS", "HEADRACE_TEST_DATA", "HEADRACE_VIDEO")
 
 

@@ -89,7 +89,7 @@ class Trace(list[Stage]):
         return self.pictures._repr_png_()
 
 
-# What makes a loader deliver single records, whatever their shapes; the order stays the run's.
+# Options with which a loader delivers single records, of any shape; the order stays the run's.
 _ONE_RECORD = {
     "batch_size": 1,
     "global_batch_size": None,
@@ -167,7 +167,7 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         raise ValueError("show() needs a field that is an image, a video or audio")
     kind = outputs[image]["kind"]
     over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
-    # Of a clip what plays along: when its frames are shown, and a sound of its record.
+    # Outputs that play along with a clip: the times of its frames, and audio of its record.
     times = f"{image}_times" if kind == "video" and f"{image}_times" in outputs else None
     heard = next((n for n in shown if kind == "video" and outputs[n]["kind"] == "audio"), None)
     beside = [name for name in (times, heard) if name is not None and name not in over]

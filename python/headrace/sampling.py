@@ -195,7 +195,7 @@ def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -
     return given.engine(source, shuffle, batches)
 
 
-# What is given for each record, as the engine takes it, and the parts of its unit that it counts.
+# Values per record, as the engine takes them, and the parts of their unit that it counts.
 _PerRecord = Callable[[Any, Records], tuple[np.ndarray[Any, Any], int]]
 
 

@@ -20,8 +20,8 @@ struct Prediction {
   size_t bytes = 0;  // of their tensors
 };
 
-// Predicts a batch at these positions. `sounds`: by schema field, what is known of them, null where
-// is nothing; `index_at`: the record at a position. Predicts nothing if it would take more than
+// Predicts a batch at these positions. `sounds`: by schema field, the known facts, null if there
+// are none; `index_at`: the record at a position. Predicts nothing if it would take more than
 // `most` bytes.
 Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
                    uint64_t epoch, BatchRange range,

@@ -282,7 +282,7 @@ Field make_text(TextColumn& text, const Column& column, Cell& cell) {
   return Field{.name = column.name, .kind = kind};
 }
 
-// That the offsets rise inside of the data, so that no length read later can be wrong.
+// Whether the offsets rise inside of the data, so that no length read later can be wrong.
 template <class Offset>
 bool offsets_rise(const BlobColumn::Part& part, size_t item) {
   const auto* offsets = static_cast<const Offset*>(part.offsets);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a source of columns keeps of each column: its field, and what reading a record takes.
+// A column in a source of columns: its field, and the means of reading a record.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Cell {
   bool is_vector = false;    // kBlob: of elements of `bytes` bytes each
   bool may_be_null = false;  // kBlob: an empty value stands for none
 
-  // Of a record's own buffers.
+  // Number of a record's own buffers.
   size_t buffers() const {
     if (form == Form::kBlob) return blobs.files ? 1 : 0;
     return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0;
@@ -61,7 +61,7 @@ std::optional<Blob> blob_of(const Cell& cell, int64_t record);
 Field make_cell(Column& column, Cell& cell);
 
 int64_t length_of(const Column& column);
-// What makes this column differ from others. Throws a storage error when a file cannot be read.
+// Adds the identity of a column. Throws a storage error when a file cannot be read.
 void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& print);
 
 [[noreturn]] void bad_column(const std::string& name, const std::string& what,

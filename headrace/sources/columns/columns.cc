@@ -77,7 +77,7 @@ class ColumnSource final : public Source {
     return std::to_string(index);
   }
 
-  // That of the first file, for want of a better.
+  // The first file's, for want of a better one.
   std::string root() const override {
     for (const Cell& cell : cells_) {
       if (cell.form != Cell::Form::kFile || size_ == 0) continue;

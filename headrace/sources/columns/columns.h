@@ -74,7 +74,7 @@ struct Column {
   // are tensors. Files: masks by that name, else images. Text: labels by that name, else text.
   // Blobs need one.
   std::optional<FieldKind> kind = {};
-  // What the numbers 0, 1, 2, ... of a label mean, where its array comes with names.
+  // Class names for the numbers 0, 1, 2, ... of a label, if its array comes with names.
   std::vector<std::string> classes = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands over of a table (Arrow's buffers) as hostile input: offsets, valid bits and
+// A table from the host (Arrow's buffers) as hostile input: offsets, valid bits and
 // data of two parts, each in memory of exactly its size, the second one's data in a file or not.
 #include <cstring>
 #include <memory>

@@ -16,7 +16,7 @@ constexpr uint64_t kWide = uint64_t{32} << 10;  // a gap that costs more to read
 
 Result<void> FilePart::read(uint64_t at, std::span<uint8_t> out) const {
   if (!memory) return file->read(at, out);
-  // What problem() has checked.
+  // problem() has checked the bounds.
   std::memcpy(out.data(), memory->data() + at, out.size());
   return {};
 }

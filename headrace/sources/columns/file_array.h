@@ -39,7 +39,7 @@ struct FileArray {
   bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
 
   int64_t count() const;
-  // What does not fit (sizes that overflow, records that overlap or end after their file), or
+  // The error in the layout (sizes that overflow, records that overlap or end after their file), or
   // nothing. REQUIRED before any of the following.
   std::string problem() const;
 

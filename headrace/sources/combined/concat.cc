@@ -205,7 +205,7 @@ class Concat final : public Source {
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
     for (RecordData& record : out) {
       if (!part.in_order) record.by_range = nullptr;  // it is by numbers of the joint order
-      // Of another part's record, perhaps, and this part may know nothing of such sizes.
+      // They may belong to another part's record, and this part may not know such sizes.
       for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
     part.source->read(indices, wanted_of(part, wanted), out);

@@ -31,7 +31,7 @@ std::string name_of_key(std::string_view key, std::string_view root) {
   return std::string(key);
 }
 
-// What each record is matched by, as text.
+// The key of each record, as text.
 std::vector<std::string> values_of(const Source& source, const std::string& on, const char* which) {
   std::vector<std::string> out;
   out.reserve(static_cast<size_t>(source.size()));
@@ -152,7 +152,7 @@ class Join final : public Source {
     int64_t left = 0, right = 0;
   };
 
-  // What is wanted of the left source, and of the right one.
+  // The wanted fields of the left source, and of the right one.
   std::pair<std::vector<bool>, std::vector<bool>> divided(const std::vector<bool>& wanted) const {
     std::vector<bool> of_left(wanted.begin(), wanted.begin() + std::ptrdiff_t(left_fields()));
     std::vector<bool> of_right(right_->schema().size(), false);

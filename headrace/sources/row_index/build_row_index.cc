@@ -41,7 +41,7 @@ constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call
             .hint = "name a file in a folder that can be written: -o FILE"});
 }
 
-// Of the pictures that are read ahead of the one whose index is written, for each thread.
+// Bytes of pictures that are read ahead of the one whose index is written, for each thread.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
 struct IndexedPicture {
@@ -50,7 +50,7 @@ struct IndexedPicture {
   std::vector<uint8_t> index;
 };
 
-// What became of a few records.
+// The results of a few records.
 struct Indexed {
   int64_t records = 0, pictures = 0, bad = 0;
   uint64_t picture_bytes = 0;

@@ -17,21 +17,21 @@
 namespace headrace {
 namespace {
 
-// What a picture is called while it is decoded: the address of this, in the record's own memory.
+// The name of a picture while it is decoded: the address of this, in the record's own memory.
 struct PictureName {
   const IndexedOrigin* part;
   int64_t slot;
   uint64_t hash;
 };
 
-// What one picture of a record is to get.
+// The result for one picture of a record.
 struct Found {
   size_t field = 0;
   PictureName name{};
   std::optional<RowIndexFile::Place> place;
 };
 
-// Of a file that is not read: what tells it from one that replaces or changes it.
+// For a file that is not read: its identity, which differs for one that replaces or changes it.
 std::optional<uint64_t> identity_hash(const File& file) {
   const Result<FileIdentity> identity = file.identity();
   if (!identity) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<uint64_t> identity_hash(const File& file) {
   return content_hash({reinterpret_cast<const uint8_t*>(numbers), sizeof numbers});
 }
 
-// Of a video in memory: its size and both ends, where containers have their tables. All of its
+// For a video in memory: its size and both ends, where containers have their tables. All of its
 // bytes would cost as much as the index saves.
 uint64_t ends_hash(std::span<const uint8_t> bytes) {
   constexpr size_t kEnd = size_t{64} << 10;

@@ -23,7 +23,7 @@
 
 namespace headrace {
 
-// Which pictures and videos of a source's records can have indexes: the encoded ones.
+// The pictures and videos of a source's records that can have indexes: the encoded ones.
 class IndexedFields {
  public:
   explicit IndexedFields(const Source& source);
@@ -40,8 +40,8 @@ class IndexedFields {
   RowIndexKey key_;
 };
 
-// What tells the bytes that an index is of from others: a hash of all of them, of a video's both
-// ends, or of the identity of a file that is only open. None where that is not to be had.
+// Identifies the bytes to which an index belongs: a hash of all of them, of a video's both
+// ends, or of the identity of a file that is only open. None if it is not available.
 std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data);
 
 // A source that records come from, and its file.
@@ -74,7 +74,7 @@ class IndexedSource final : public SourceAround, private RowIndexStore {
   bool learns() const { return learn_; }
 
  private:
-  // Which part has a field's index, under which slot; null where none does.
+  // The part with a field's index, and its slot there; null if there is none.
   const IndexedOrigin* part_of(int64_t record, size_t field, int64_t& slot) const;
   void attach(const std::vector<bool>& wanted, RecordData& record) const;
   void learned(uint64_t picture, std::span<const uint8_t> row_index) override;

@@ -57,7 +57,7 @@ Bytes known(const Source& source, int64_t index) {
   return {span.begin(), span.end()};
 }
 
-// What the codec itself says of the record's picture.
+// The codec's own result for the record's picture.
 Bytes rows_of(const Source& source, int64_t index) {
   const RecordData record = read(source, index);
   const auto rows = codec_of(record.fields[0].bytes)->make()->row_index(record.fields[0].bytes);

@@ -42,7 +42,7 @@ const ErrorCode kOtherDataset{
     "Create one with `headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
-// What entries hold has a version of its own: those of version 2 are still read.
+// The format of entries has a version of its own: those of version 2 are still read.
 constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
 constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries

@@ -26,7 +26,7 @@
 
 namespace headrace {
 
-// Which dataset a file belongs to. Slot of a picture: record * pictures + its number in the record.
+// The dataset of a file. Slot of a picture: record * pictures + its number in the record.
 struct RowIndexKey {
   uint64_t fingerprint = 0;
   int64_t records = 0;
@@ -60,7 +60,7 @@ class RowIndexFile {
   // Opens it to be extended, or makes it; replaces what is not an index of this dataset, or
   // consists for the most part of entries that were superseded. Null when that is not possible.
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
-  // Of a file whatever dataset it belongs to. Errors: as of open().
+  // Key of a file, whatever its dataset. Errors: as of open().
   static Result<RowIndexKey> key_of(const std::string& path);
   ~RowIndexFile();
 

@@ -36,7 +36,7 @@ std::unique_ptr<RowIndexFile> must_open(const std::string& path, const RowIndexK
   return file ? std::move(*file) : nullptr;
 }
 
-// What a loader would be given for a picture with this hash; empty: nothing.
+// The entry that a loader gets for a picture with this hash; empty: none.
 Bytes found(const RowIndexFile& file, int64_t slot, uint64_t hash) {
   const auto place = file.place_of(slot);
   if (!place || place->hash != hash) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What authorizes the requests to a cloud: keys or a token of the environment, else of a provider
+// Authorization for requests to a cloud: keys or a token of the environment, else of a provider
 // (Python's, which knows profiles, roles and instance metadata). Kept until shortly before they
 // expire. Any thread.
 #pragma once

@@ -11,7 +11,7 @@ namespace headrace {
 
 struct curl_slist;
 
-// What of <curl/curl.h> is used. The numbers are libcurl's binary interface, which has been kept
+// The used part of <curl/curl.h>. The numbers are libcurl's binary interface, which has been kept
 // since 2006 (SONAME 4), so no header of its package is needed to build.
 struct Curl {
   using Handle = void;

@@ -81,7 +81,7 @@ Judgment judge_body(const HttpResponse& response, const WantedRange& wanted) {
   return {.verdict = fits ? Verdict::kTake : Verdict::kNoRange, .total = total, .body = total};
 }
 
-// Of RFC 8288: <address>; rel="next", and perhaps others.
+// Parses RFC 8288: <address>; rel="next", and perhaps others.
 std::string next_of_link(std::string_view value) {
   while (true) {
     const size_t open = value.find('<');

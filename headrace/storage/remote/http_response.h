@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the headers of a response say, and whether its body is what was asked for. A server may say
+// The headers of a response, and whether its body is the requested one. A server may say
 // anything: lengths are compared, never trusted.
 #pragma once
 
@@ -24,8 +24,8 @@ struct HttpResponse {
   // A line of the head, with or without its line end. A status line begins a new response: what an
   // interim one (100, 103) or a proxy's CONNECT said is dropped.
   void take_line(std::string_view line);
-  // What tells this version of an object from another: its ETag without quotes and "W/", else when
-  // it was changed last; empty where the server says neither.
+  // Distinguishes an object's versions: its ETag without quotes and "W/", else the time of its last
+  // change; empty if the server gives neither.
   std::string version() const;
 };
 
@@ -37,7 +37,7 @@ struct WantedRange {
   std::string value() const;  // "bytes=0-99"; empty for a whole object
 };
 
-// What to do with a response, once its head is complete.
+// The action for a response, once its head is complete.
 enum class Verdict : uint8_t {
   kTake,       // its body is what was asked for, from `begin` on
   kRedirect,   // 301, 302, 303, 307, 308 with a Location
@@ -59,7 +59,7 @@ struct Judgment {
   std::string why = {};                // of kWrong
 };
 Judgment judge(const HttpResponse& response, const WantedRange& wanted);
-// Of a PUT that must not replace an object: kChanged where there is one.
+// For a PUT that must not replace an object: kChanged if there is one.
 Judgment judge_upload(const HttpResponse& response);
 
 }  // namespace headrace

@@ -173,7 +173,7 @@ void KnownObjects::forget(const std::string& path) {
   looks_.erase(path);
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
-  // What names no such file is still true.
+  // Facts about paths that do not name this file stay valid.
   const std::string folder = path.substr(0, slash);
   const std::string_view name = std::string_view(path).substr(slash + 1);
   const auto listed = listings_.find(folder);

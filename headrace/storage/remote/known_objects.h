@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process was told of remote objects: for some seconds what there is and how a file begins,
+// A process's knowledge of remote objects: for some seconds which exist and how a file begins,
 // since many formats ask before one of them opens it, and for good the ETags that reads compare.
 // Any thread.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace headrace {
 
-// Of a version's name (its ETag, or when it was changed; empty: an inode of 0) and the size.
+// From a version's name (its ETag, or when it was changed; empty: an inode of 0) and the size.
 FileIdentity identity_of_version(std::string_view version, uint64_t size);
 
 class KnownObjects {
@@ -89,7 +89,7 @@ KnownObjects& known_objects();
 
 // As they are named there.
 std::string without_slash(std::string path);
-// Of now: a bucket does not say when it was changed, so a listing is never kept for another run.
+// The status now: a bucket does not say when it changed, so listings are not kept for another run.
 PathStatus folder_status(const std::string& path);
 
 }  // namespace headrace

@@ -24,7 +24,7 @@ namespace headrace {
 
 inline uint8_t byte_at(uint64_t place) { return static_cast<uint8_t>(place * 131 + place / 251); }
 
-// What becomes of one request.
+// The fault for one request.
 struct LoopbackFault {
   int status = 206;
   size_t cut = SIZE_MAX;     // bytes of the body, then the connection is closed

@@ -14,7 +14,7 @@ namespace headrace {
 
 inline constexpr int kMostListed = 1000;  // entries of a page
 
-// What begins the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty of a whole bucket.
+// The prefix of the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty for a whole bucket.
 std::string prefix_of(const std::string& folder);
 
 // A key as a cloud names it.

@@ -152,7 +152,7 @@ Result<ListPage> list_page_of_azure(std::string_view body, std::string_view pref
       entries.push_back(std::exchange(entry, {}));
     }
     if (open.size() == 3 && name == "Name") {
-      // Of names that XML cannot hold.
+      // Names that XML cannot hold are escaped.
       const bool is_escaped = open[2].attributes.find("Encoded=\"true\"") != std::string_view::npos;
       entry.key = is_escaped ? unescaped(text) : std::move(text);
     }

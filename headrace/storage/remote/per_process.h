@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a process's state when it is forked: threads do not live on in a child, and a
-// mutex may have been held at that moment, by a thread that the child has not.
+// A process's state after a fork: threads do not live on in a child, and a
+// mutex may have been held at that moment, by a thread that the child lacks.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// What a process has one of, and a forked child one of its own. The parent's is left where it is.
+// An object of which each process, a forked child too, has its own. The parent's is left in place.
 
 template <class T>
 T& of_this_process() {

@@ -75,7 +75,7 @@ struct RangeClient::Loop {
   void submit(Fetch fetch) EXCLUDES_LOCK(mutex);
   void stop() EXCLUDES_LOCK(mutex);
 
-  // What other threads hand over.
+  // Input from other threads.
   struct Arrival {
     Job job;
     bool renewed = false;                // after `refused`: try again

@@ -3,8 +3,8 @@
 // owns every connection and transfer. Callers put requests into an inbox, from any thread, and get
 // one call with the answer, on the client's thread: it must not wait, nor throw.
 //
-// What may pass (a reset, a short body, 408, 429, 5xx, no byte for some seconds) is tried again
-// here, from the byte on that is missing; the slowest requests are sent a second time. A body goes
+// Errors that may be temporary (a reset, a short body, 408, 429, 5xx, no byte for some seconds) are
+// retried here, from the missing byte on; the slowest requests are sent a second time. A body goes
 // from libcurl's buffer to its place, once its status, range and version were compared.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace headrace {
 
-// What a try asks for. The client sends it; some clouds sign it, too.
+// One attempt's request. The client sends it; some clouds sign it, too.
 struct HttpCall {
   std::string_view method = "GET";
   std::string range = {};      // "bytes=0-99"; empty: the whole object
@@ -35,14 +35,14 @@ struct HttpRequest {
   std::string url;
   std::string user = {};                  // "name:password"
   std::vector<std::string> headers = {};  // "Name: value"
-  // Of the object that `url` is a kept redirect to: its version by the answer that redirected. The
-  // ETag of who delivers it is another, and not compared.
+  // For the object of a kept redirect from `url`: its version by the answer that redirected. The
+  // ETag of the server that delivers it is another, and not compared.
   std::string version = {};
   bool asks_version = true;  // by If-Match; false where the ETags of a listing are of another kind
   bool any_host = false;  // the protocol redirects to other hosts; never to one without TLS, though
 };
 
-// What the head of a good response says about its object.
+// Facts about an object from the head of a good response.
 struct ObjectFacts {
   std::optional<uint64_t> size = {};
   std::string version = {};  // HttpResponse::version()

@@ -25,7 +25,7 @@ std::optional<SigningKeys> aws_keys() {
   return keys;
 }
 
-// What a process knows of its S3: the environment's, and the regions that servers named.
+// A process's knowledge of its S3: the environment's, and the regions that servers named.
 struct S3State {
   mutable Mutex mutex;
   bool asked GUARDED_BY(mutex) = false;

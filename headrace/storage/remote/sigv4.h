@@ -19,7 +19,7 @@
 
 namespace headrace {
 
-// What a cloud takes as authorization, one of:
+// Credentials that a cloud accepts, one of:
 struct SigningKeys {
   std::string key = {}, secret = {};  // that sign each request
   std::string token = {};             // of a session of theirs, or without a key: a bearer token
@@ -33,7 +33,7 @@ struct SigningDialect {
 inline constexpr SigningDialect kAwsSigning{"AWS4", "x-amz-", "s3", "aws4_request"};
 inline constexpr SigningDialect kGoogleSigning{"GOOG4", "x-goog-", "storage", "goog4_request"};
 
-// What is signed of a request, but for its address.
+// The signed parts of a request, except its address.
 struct SignedParts {
   std::string_view method = "GET";
   std::string_view body = {};
@@ -52,7 +52,7 @@ class Signer {
                                    const SignedParts& parts = {}) EXCLUDES_LOCK(mutex_);
 
  private:
-  // What a day's key was derived from: four hashes that are the same for all requests of the day.
+  // The input of a day's key: four hashes that are the same for all requests of the day.
   struct Derived {
     std::string secret, day, region;
     Sha256 key;

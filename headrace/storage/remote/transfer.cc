@@ -53,7 +53,7 @@ Error request_error(const std::string& path, std::string what, std::string hint)
           .hint = std::move(hint)};
 }
 
-// What all its requests have in common is set once: a handle keeps it.
+// Options of all its requests are set once: a handle keeps them.
 Transfer::Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {
   const auto set = [&](Curl::Option option, auto value) {
     (void)curl_.easy_setopt(handle_, option, value);

@@ -41,7 +41,7 @@ struct FetchJob {
   std::span<uint8_t> room;                // of all bytes, once `facts` are there
   std::vector<Transfer*> transfers = {};  // one, or two while it is hedged
 
-  // Of the next try: what is missing, of the version that is read.
+  // The next attempt: the missing part, of the version that is read.
   HttpCall call() const;
 };
 
@@ -55,7 +55,7 @@ class Transfer {
   // Prepares the handle. REQUIRES: to be added to a multi handle next.
   void begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRequest request, double time);
 
-  // What came of it, once libcurl is done with it.
+  // The result, once libcurl is done with it.
   struct Outcome {
     enum class Kind : uint8_t { kWhole, kAgain, kThrottled, kRedirect, kRenew, kFailed } kind;
     std::string why = {};  // of kAgain and kThrottled: what happened

@@ -18,8 +18,8 @@ struct Url {
   std::string text() const;  // without the user
 };
 
-// Of "scheme://host/path?query"; empty where it has no host, or control characters in it. What may
-// not stand in an address is escaped, and what is escaped stays so; a fragment is left out.
+// Parses "scheme://host/path?query"; empty without a host, or with control characters in it.
+// Invalid characters are escaped, and escapes stay; a fragment is left out.
 std::optional<Url> parse_url(std::string_view text);
 
 // Everything but letters, digits and "-._~" as %XX, with upper-case digits, as signatures want it.

@@ -18,11 +18,11 @@ class XmlReader {
   enum class Event { kBegin, kEnd, kText, kOver, kDamaged };
   // The next one. An element without content is a begin and an end.
   Event next();
-  // Of a begin and an end, without its namespace's prefix.
+  // Name of a begin and an end, without its namespace's prefix.
   std::string_view name() const { return name_; }
-  // Of a begin, as they are written.
+  // Attributes of a begin, as they are written.
   std::string_view attributes() const { return attributes_; }
-  // Of text, with entities put in.
+  // Text, with entities resolved.
   const std::string& text() const { return text_; }
 
  private:

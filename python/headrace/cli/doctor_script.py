@@ -50,7 +50,7 @@ def examine(
 
         def leave(report: Report) -> NoReturn:
             put_back()
-            # Of the other ranks nothing is said, and a launcher must not end the first for them.
+            # Other ranks report nothing, and a launcher must not end the first for them.
             _end(show(report) if first else output.GOOD)
 
         options = Options(seconds, patience, tuple(skip), (), tell, say)

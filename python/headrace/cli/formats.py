@@ -38,7 +38,7 @@ def run(
         _print_all(containers, media, json)
         return output.GOOD
     record: reference.Record | None
-    # What is a picture and a video (GIF) is described as the picture that it is in a folder.
+    # A format of pictures and videos (GIF) is described as the picture that it is in a folder.
     pictures, videos = media["image"], media["video"]
     codecs = {_MEDIA: _media_record(), **_joined(media)}
     record = containers.get(name) or codecs.get(name)

@@ -12,7 +12,7 @@ import typer
 from headrace.cli import output
 from headrace.loader.options import KEYWORDS
 
-# What becomes of pictures, for commands that decode them.
+# Options about pictures, for commands that decode them.
 DECODING = ("damaged", "strict", "sixteen_bit", "page", "max_pixels")
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])

@@ -22,7 +22,7 @@ from headrace.printable import for_terminal, printable
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
-# What is written and where, not what is read: by their codes, whichever class says it.
+# Errors about output and its place, not about input: by their codes, whichever class raises them.
 USAGE_CODES = ("HR0279", "HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
     *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),

@@ -25,7 +25,7 @@ from headrace.library_steps.adapter import (
     refuse,
 )
 
-# What Albumentations calls a format of ours.
+# Names of our formats in Albumentations.
 _FORMATS = {
     "xyxy": "pascal_voc",
     "xywh": "coco",

@@ -33,7 +33,7 @@ _FORMATS = {
     name: name.upper() for name in ("xyxy", "xywh", "cxcywh", "xywhr", "cxcywhr", "xyxyxyxy")
 }
 _TV_KINDS = ("image", "video", "mask", "masks", "boxes", "keypoints")
-# Those of torchvision.transforms (v1), where all classes are in one module.
+# Classes of torchvision.transforms (v1), where all classes are in one module.
 _GEOMETRY_OF_V1 = {
     "CenterCrop",
     "ElasticTransform",

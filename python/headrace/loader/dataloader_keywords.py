@@ -169,7 +169,7 @@ KEYWORDS = {
         "seed=N; every order and every draw is a function of it",
     ),
 }
-# Of torchvision's datasets, but often meant for the loader.
+# Arguments of torchvision's datasets, which are often meant for the loader.
 HINTS = {
     **{name: keyword.hint for name, keyword in KEYWORDS.items() if keyword.hint},
     "transform": "transforms=[...], a list",

@@ -16,7 +16,7 @@ from headrace.loader.options import sampler_given
 from headrace.loader.shard import ranks_here
 from headrace.workers.lent_rows import LentRows, Terms, Work, probe
 
-# What decides no batch and a worker has all the same.
+# Options that change no batch but that a worker has all the same.
 _SHARED = ("disk_cache", "index")
 
 

@@ -22,7 +22,7 @@ from headrace.migrate.modules import name_of
 from headrace.migrate.translations.registry import NoOperator, known_name, shown
 
 MIXING = ("MixUp", "CutMix")
-# What a script has to say, for messages.
+# The form that a script must have, for messages.
 FORM = "def collate_fn(batch): return mixup_or_cutmix(*default_collate(batch))"
 
 

@@ -51,7 +51,7 @@ class Dataset:
     named: bool = False  # its records are dictionaries
     note: str = ""
     node: Node | None = None  # how its records nest; None: they are flat
-    # Of one that was traced.
+    # Whether it was traced.
     is_traced: bool = False
     several: dict[str, Picture] = dataclasses.field(default_factory=dict)  # pictures, by field
     shared: str = ""  # the field whose files all pictures are views of
@@ -59,10 +59,10 @@ class Dataset:
     left_out: frozenset[str] = frozenset()  # values of its records that no batch has
     outside: Outside = dataclasses.field(default_factory=Outside)  # what its code read there
     skips: bool = False  # its code catches exceptions, and may skip what is damaged
-    # Of what it was made of: objects whose present state counts, and what lies outside of it.
+    # Its origins: objects whose current state counts, and everything outside of it.
     current: tuple[Any, ...] = ()
     beside: dict[str, Callable[[], Any]] = dataclasses.field(default_factory=dict)
-    # Of one that is asked record by record.
+    # For one that is asked record by record.
     way: str = ""  # what would make it native
     keeps_state: bool = False  # its records depend on earlier calls
     timed: Any = None

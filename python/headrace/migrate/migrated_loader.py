@@ -30,7 +30,7 @@ class MigratedLoader(Loader):
     node: Node | None = None  # how its records nest; None: fields of a batch are all there is
     transposed = False  # what nests comes as a tuple of records
     casts: Mapping[str, Cast] = {}  # dtypes of fields that the engine has in another one
-    # What makes its torch batches; None: they are its fields.
+    # Makes its torch batches; None: they are its fields.
     collated: Collated | Padded | Transposed | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:

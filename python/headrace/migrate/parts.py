@@ -25,7 +25,7 @@ _FEW = 64
 
 _PLAIN = frozenset({dict, list, tuple})  # which have no attributes
 
-# Of the standard library, what holds values of the user's; all else of it is a thing by itself.
+# Types of the standard library that hold the user's values; all others are opaque.
 _HOLDERS = (
     *(dict, list, tuple, set, frozenset, collections.deque, types.SimpleNamespace),
     *(functools.partial, functools.partialmethod, functools.cached_property),
@@ -38,15 +38,15 @@ _HOLDERS_BY_NAME = (
     "sqlite3.Connection",
 )
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom", "BitGenerator")
-# What finds globals whose names no code has.
+# Names with which code finds globals that it does not name.
 _BY_TEXT = {"globals", "eval", "exec", "f_globals", "__globals__"}
 _MODULES = {"sys", "modules"}
-# What a library calls of a dataset, a transform or a sampler.
+# Methods of a dataset, a transform or a sampler that a library calls.
 _CALLED = (
     *("__getitem__", "__getitems__", "__len__", "__iter__", "__call__"),
     *("forward", "transform", "make_params", "_transform", "_get_params", "get_params"),
 )
-# What is called when an object is made, shown or sent, and not for a record.
+# Methods that are called when an object is made, shown or sent, and not for a record.
 _NOT_CALLED = (
     *("__init__", "__new__", "__post_init__", "__del__", "__init_subclass__"),
     *("__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__"),

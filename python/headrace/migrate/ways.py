@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.migrate.known_dataset import Dataset
 
-# What is the same idea in Albumentations; docs/start/migrating/albumentations.md has the arguments.
+# Equivalents of Albumentations; docs/start/migrating/albumentations.md has the arguments.
 _ALBUMENTATIONS = {
     "Affine": "T.RandomAffine",
     "CenterCrop": "T.CenterCrop",

@@ -241,7 +241,7 @@ def _files(fs: Any) -> Files:
     )
 
 
-# Of these, asking again brings the same.
+# Faults for which asking again brings the same.
 _OWN_FAULTS = (
     *(TypeError, ValueError, AttributeError, LookupError, NameError, AssertionError),
     *(NotImplementedError, ImportError),

@@ -61,10 +61,10 @@ class Source:
         self.upright: bool = upright or (
             bool(made_of) and all(source.upright for source in made_of)
         )
-        # Of objects in Python that it reads; of this source and of those that it is made of.
+        # Python objects that it reads: this source's and those of the sources that it is made of.
         self.readers: list[Any] = [each for source in made_of for each in source.readers]
         self.path = path  # that open() was given; empty for a source made of something else
-        # Of this source and of those that it is made of.
+        # Paths of this source and of those that it is made of.
         inner = tuple(path for source in made_of for path in source.paths)
         self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
 

@@ -189,7 +189,7 @@ class LentRows:
         self._maker_seconds = 0.0
         self._own_seconds = 0.0  # CPU of this machine for rows that arrived
 
-    # Of the loader.
+    # The loader's.
 
     def begin(self) -> None:
         """An iteration begins; the thread starts with the first one."""

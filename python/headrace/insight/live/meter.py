@@ -197,7 +197,7 @@ class Timed:
         self._next = inner.__next__
         self._lane: Lane | None = lane
         self._clock = clock
-        # What iter() took is waiting, too; what the loop did after it is not.
+        # The time of iter() is waiting, too; that of the loop after it is not.
         self._begun: float | None = clock() - begun
         self._count = count
         self._path: tuple[Any, ...] | None = None

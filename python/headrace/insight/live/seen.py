@@ -168,7 +168,7 @@ class Watch:
     def __bool__(self) -> bool:
         return True  # a loader of no batches can be watched, too
 
-    # What is known.
+    # Known values.
 
     @property
     def port(self) -> int | None:

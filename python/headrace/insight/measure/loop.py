@@ -156,7 +156,7 @@ def told_of(error: Exception) -> str:
     """A failure of a loader or a step in one sentence."""
     text = str(error)
     if isinstance(error, (EOFError, ConnectionError)):
-        # What is left of a worker process that died while it handed its batch over.
+        # The remains of a worker process that died while it handed its batch over.
         text = f"{text + '; ' if text else ''}a process that makes batches has ended"
     return f"{type(error).__name__}: {text}"
 

@@ -100,7 +100,7 @@ class Rendezvous:
                 if time.monotonic() > stop:
                     raise self._miss(rank, f"did not come within {self.patience:g} seconds")
                 time.sleep(10 * _POLL)
-        # What an earlier run under the same name has left lies in another folder.
+        # Files of an earlier run under the same name are in another folder.
         together = " ".join(self._ids[rank] for rank in sorted(self._ids))
         self._folder = self._root / hashlib.sha256(together.encode()).hexdigest()[:16]
         self._folder.mkdir(mode=0o700, exist_ok=True)

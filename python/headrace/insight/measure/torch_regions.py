@@ -21,7 +21,7 @@ def watched(recorder: Recorder, model: Any, optimizer: Any) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         if hasattr(model, "register_forward_pre_hook"):
             _watch_module(undo, recorder, model, FORWARD, recorder.forward_ends)
-            # What torch.compile has made must not be compiled again for the hooks.
+            # A module that torch.compile has made must not be compiled again for the hooks.
             children = () if hasattr(model, "_orig_mod") else model.named_children()
             for name, child in children:
                 _watch_module(undo, recorder, child, name)

@@ -30,8 +30,8 @@ _WORTH = 0.05  # of a record's time; steps that take less are not left out
 _LEFT_OUT = 2  # steps, at most
 _SHARE_OF_MEMORY = 0.5  # of memory_limit, that resident data or a cache may take
 _PACKED = re.compile(r"(?:^|: |, | and | of )pack \S")  # in what a source says of itself
-# What the waits for the storage may come to with a pack, of which a record has a tenth more bytes
-# and needs no file of its own.
+# Factors of the waits for the storage with a pack, whose records have a tenth more bytes
+# and need no file of their own.
 _READ_PACKED = {False: (1.15, 0.8), True: (1.0, 0.2)}
 
 # A loader as the user's with another source, steps or keywords.

@@ -179,7 +179,7 @@ class _Examination:
             running.stopped = True
         except BaseException as error:
             if not running.over and not self._limit.expired and not running.stopped:
-                # What ended a worker would end this process, were it done here.
+                # An error that ended a worker would end this process, if it occurred here.
                 died = "DataLoader worker" in str(error)
                 end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
                 longer = [loop for loop in running.loops if loop.epoch and loop.trains]

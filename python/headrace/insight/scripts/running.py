@@ -64,7 +64,7 @@ class Running:
         self._nested = False
         self._hesitates_until = 0.0  # from when on a loop that does not train is good enough
 
-    # What is put around loaders.
+    # Wrappers around loaders.
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[None]:

@@ -171,7 +171,7 @@ def image_class() -> Any:
                 "data": (array.ctypes.data, True),
             }
 
-        # What Pillow keeps of an image.
+        # Attributes that Pillow keeps of an image.
 
         @property
         def size(self) -> Any:
@@ -289,7 +289,7 @@ def image_class() -> Any:
             one.putpalette(*self._palette_data())
             return one.getpalette(rawmode)
 
-        # What is in the place of Pillow's attributes, where its own methods work on pixels.
+        # Methods in the place of Pillow's attributes, where its own methods work on pixels.
 
         def load(self) -> Any:
             return self.as_pillow().load()
@@ -323,7 +323,7 @@ def image_class() -> Any:
 
     for name in ("im", "_im", "_size", "_mode", "palette", "readonly", "_readonly", "_exif"):
         setattr(DeferredImage, name, delegated(name))
-    # What changes an image of a file, or the place in it.
+    # Methods that change an image of a file, or the place in it.
     for name in ("draft", "thumbnail", "verify", "seek", "tell"):
         setattr(DeferredImage, name, _of_real(name))
     return DeferredImage

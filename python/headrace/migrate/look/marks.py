@@ -135,7 +135,7 @@ class Mark:
             return self.then("array", "reversed")
         raise self.leave(f"takes [{_shown(key)}] of")
 
-    # What Pillow's pictures do without showing anything.
+    # Methods of Pillow's images that reveal nothing.
 
     def convert(self, mode: Any = None, *more: Any, **options: Any) -> Mark:
         if self.kind != "pil" or more or options or type(mode) is not str:

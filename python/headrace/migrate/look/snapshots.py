@@ -26,7 +26,7 @@ from headrace.migrate.parts import names_in
 _MOST = 200_000  # objects
 _PLAIN = (int, float, complex, str, bytes, bool, types.NoneType, range, slice, enum.Enum)
 _CONTAINERS = (dict, list, set, collections.deque, bytearray)
-# Of torch's modules: what no call looks at, or only where gradients are wanted.
+# Attributes of torch's modules that no call reads, or only where gradients are wanted.
 _NOT_CALLED = (
     "_backward_hooks",
     "_backward_pre_hooks",

@@ -31,7 +31,7 @@ class Translated:
     note: str = ""
     casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # of what a batch delivers
     exact: Callable[[Any], Any] | None = None  # where ``original`` has ours in place of its filter
-    # Of a step in Python: the originals, what stood before them, and its cost.
+    # For a step in Python: the originals, the steps before them, and its cost.
     transforms: list[Any] = dataclasses.field(default_factory=list)
     before: Form | None = None
     timed: Any = None
@@ -160,7 +160,7 @@ def native(transform: Any, form: Form) -> Translated | None:
 
 
 _OTHER_PIXELS = "Albumentations computes other pixels than torchvision"
-# What makes of (H, W, C) what pictures are here.
+# Steps that make our pictures of (H, W, C).
 _OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 
 

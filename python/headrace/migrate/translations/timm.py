@@ -16,7 +16,7 @@ from headrace.migrate.translations.arguments import numbers_of, sibling
 from headrace.migrate.translations.dtypes import to_float
 from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
 
-# What operations, and how often each is chosen, or with what probability and strength: digests of
+# Operations, and how often each is chosen, or with what probability and strength: digests of
 # the tables in timm 1.0.31.
 SETS = {
     "6ef46717f8be5501": "rand",
