@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "bindings/held_gil.h"
 #include "headrace/formats/python/python_formats.h"
 
 namespace headrace::python {
@@ -149,20 +150,6 @@ FieldKind kind_from_name(std::string_view kind) {
   if (const KindRecord* known = find_kind(kind)) return known->kind;
   throw nb::value_error("no such kind of field");
 }
-
-namespace {
-
-// Whether this thread holds the GIL, be it that the interpreter ends. PyGILState_Check alone says
-// yes when it has ended.
-bool holds_gil() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked() != nullptr && PyGILState_Check();
-#else
-  return _PyThreadState_UncheckedGet() != nullptr && PyGILState_Check();
-#endif
-}
-
-}  // namespace
 
 OwnedObject::~OwnedObject() {
   if (holds_gil()) {

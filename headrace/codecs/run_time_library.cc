@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "headrace/base/own_folder.h"
+
 namespace headrace {
 namespace {
 
@@ -16,7 +18,9 @@ const ErrorCode kNoLibrary{
 }  // namespace
 
 RunTimeLibrary::RunTimeLibrary(const char* file, const char* package) : package_(package) {
-  handle_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  const std::string carried = (own_folder() / "lib" / file).string();
+  handle_ = dlopen(carried.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) handle_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (handle_) return;
   const char* why = dlerror();
   problem_ = why ? why : file;

@@ -12,7 +12,7 @@ namespace headrace {
 class RunTimeLibrary {
  public:
   // `file` as the loader knows it ("libwebp.so.7": the version whose headers this build has read),
-  // and Debian's package of it.
+  // and Debian's package of it. The folder lib/ beside the engine comes first, then the system.
   RunTimeLibrary(const char* file, const char* package);
   RunTimeLibrary(const RunTimeLibrary&) = delete;
   RunTimeLibrary& operator=(const RunTimeLibrary&) = delete;

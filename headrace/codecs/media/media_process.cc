@@ -24,6 +24,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/signal_name.h"
 #include "headrace/codecs/media/lasting_thread.h"
 #include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/media_program.h"
@@ -337,9 +338,8 @@ Error MediaProcess::ended() {
   if (how.si_code == CLD_EXITED || how.si_code == 0) {
     return ended_media_process("the process that decodes it has ended by itself");
   }
-  const char* const name = sigabbrev_np(how.si_status);
-  return ended_media_process("the process that decodes it was ended by SIG" +
-                             std::string(name ? name : "?"));
+  return ended_media_process("the process that decodes it was ended by " +
+                             signal_name(how.si_status));
 }
 
 }  // namespace headrace

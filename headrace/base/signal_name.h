@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a signal is called. glibc's own function for it is younger than the systems that wheels run
+// on. Any thread may ask.
+#pragma once
+
+#include <string>
+
+namespace headrace {
+
+// "SIGSEGV"; "signal 64" of those without a name, as the real-time ones are.
+std::string signal_name(int signal);
+
+}  // namespace headrace
