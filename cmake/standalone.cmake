@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# -D HEADRACE_STANDALONE=ON: one file for Python 3.12 and all later ones. The engine's objects and
+# static libraries are linked into the module, which exports nothing but what Python asks it for.
+# Two files would be two copies of a C++ library that is itself linked statically, whose exceptions
+# then differ. The libraries are found in CMAKE_PREFIX_PATH (tools/wheels/build_libraries.py).
+target_compile_options(headrace PUBLIC -ffunction-sections -fdata-sections)
+set(headrace_python_components Development.SABIModule)
+set(headrace_module_form STABLE_ABI)
+# nanobind 3.1 uses stderr, whose header Python's brings along only without its limited API.
+set(headrace_module_compile_options "SHELL:-include cstdio")
+set(headrace_module_link_options
+    -Wl,--gc-sections -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/bindings/exported.map)
+
+set(HEADRACE_BUNDLED "" CACHE PATH
+    "Folder of the licences and the SBOM of what is inside, for the wheel's dist-info")
+if(HEADRACE_BUNDLED)
+  install(DIRECTORY ${HEADRACE_BUNDLED}/ DESTINATION ${SKBUILD_METADATA_DIR})
+endif()
