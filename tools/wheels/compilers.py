@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the compilers of a wheel: those of the package ziglang, for the glibc of manylinux_2_28.
+
+zig brings clang, a linker, libc++ (linked statically) and the symbols of every glibc, so that what
+is built on a new system runs on an old one. By itself it adds debug information, frame pointers
+and, where nothing is optimized, checks that trap; none of these is wanted here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import ziglang
+from places import TOOLS, WORK
+
+TARGET = "x86_64-linux-gnu.2.28"
+FLAGS = ["-g0", "-fomit-frame-pointer", "-fno-sanitize=all"]
+
+
+def main() -> None:
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    zig = shlex.quote(str(Path(ziglang.__file__).parent / "zig"))
+    cache = shlex.quote(str(WORK / "zig-cache"))
+    compiling = ["-target", TARGET, *FLAGS]
+    for name, arguments in {
+        "cc": ["cc", *compiling],
+        "c++": ["c++", *compiling],
+        "ar": ["ar"],
+        "ranlib": ["ranlib"],
+    }.items():
+        script = TOOLS / name
+        script.write_text(
+            f"#!/bin/sh\nexport ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}\n"
+            f'exec {zig} {" ".join(arguments)} "$@"\n'
+        )
+        script.chmod(0o755)
+
+
+if __name__ == "__main__":
+    main()
