@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoded images and sounds as arrays, without a source or a loader.
+// Encoded images and audio as arrays, without a source or a loader.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that functions in Python move about before they are decoded. What is done here is done
+// Pictures that Python functions crop and resize before they are decoded. What is done here is done
 // with the GIL: a step in Python that comes back to an interpreter which ends would never return.
 #include "headrace/image/deferred_picture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing and unpacking, and what a pack says of itself, as plain dictionaries.
+// Packing and unpacking, and a pack's metadata, as plain dictionaries.
 #include "headrace/formats/pack/pack.h"
 
 #include <nanobind/stl/optional.h>

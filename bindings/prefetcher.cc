@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches on their way to a device: from any Python iterable, whose next batch the prefetcher's
-// thread asks for.
+// Copies batches to a device: from any Python iterable, which the prefetcher's thread
+// iterates.
 #include "headrace/delivery/prefetcher.h"
 
 #include <nanobind/ndarray.h>

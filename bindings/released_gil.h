@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going without the GIL, and coming back to an interpreter that may be gone.
+// Releasing the GIL, and returning to an interpreter that may be gone.
 //
 // Note [Why daemon threads stay away]: a thread that asks for the GIL while the interpreter ends is
 // ended by it there (pthread_exit), and the unwinding of C++ frames aborts the process. So once the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How remote storages are read: options of the process, and who is asked for credentials.
+// Remote storages: options of the process, and the provider of credentials.
 #include "bindings/remote.h"
 
 #include <nanobind/stl/map.h>

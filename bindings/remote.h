@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asked for credentials of remote storages: see remote.cc.
+// The provider of credentials for remote storages: see remote.cc.
 #pragma once
 
 namespace headrace::python {

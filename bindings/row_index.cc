@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making indexes of a dataset: of rows, and those that are kept beside the data.
+// Making indexes of a dataset: of rows, and those kept next to the data.
 #include "bindings/bindings.h"
 #include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/row_index/build_row_index.h"

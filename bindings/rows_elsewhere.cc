@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of batches that one process makes for another: numbers, bytes and errors. What carries them
-// from one to the other is Python's affair.
+// Rows of batches that one process makes for another: numbers, bytes and errors. Python sends them
+// from one to the other.
 #include "headrace/executor/rows_elsewhere.h"
 
 #include <nanobind/stl/optional.h>

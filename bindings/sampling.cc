@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samplers: those that have a record, by its name, and those that only the package asks for.
+// Samplers: those with a record, by its name, and those that only the package uses.
 
 #include <nanobind/stl/pair.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single videos: what their containers say, and frames of them.
+// Single videos: their containers' metadata, and frames.
 #include <algorithm>
 #include <cstring>
 #include <vector>

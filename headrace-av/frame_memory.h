@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where frames lie so that the engine sees them without a copy: blocks of a file that both have
-// mapped. A block is a decoder's until it has dropped the frame's last reference.
+// Memory of frames that the engine sees without a copy: blocks of a file that both have mapped. A
+// block is a decoder's until it has dropped the frame's last reference.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wait that ends when it has been warned of, so that no clock decides what a test sees."""
+"""A wait that ends when its warning is given, so that tests do not depend on timing."""
 
 from __future__ import annotations
 

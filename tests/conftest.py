@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images made with Pillow, and what the tests know about them without Headrace."""
+"""Images made with Pillow, and expected facts about them, computed without Headrace."""
 
 from __future__ import annotations
 

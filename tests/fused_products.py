@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether torch's warps are here what they are on Intel's CPUs.
+"""Whether torch's warps give the same results here as on Intel's CPUs.
 
 torch multiplies the places of a grid by a map through MKL, which fuses each multiplication with its
 sum where it finds an Intel CPU that can, and does not on AMD's: by rounding, torchvision's own

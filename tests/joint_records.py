@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records with all that can lie in an image, for the tests of transforms that take them whole."""
+"""Records with all kinds of fields of an image, for tests of transforms that take whole records."""
 
 from __future__ import annotations
 

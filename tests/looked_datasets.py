@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as people write them, over the files of a folder: for the tests of what looks through
-them. ``FILES`` and ``LABELS`` are filled by the fixture of the tests."""
+"""Typical user datasets over the files of a folder: for the tests of tracing. ``FILES`` and
+``LABELS`` are filled by the fixture of the tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of the kinds that codecs read, as Pillow writes them, and what Pillow makes of them."""
+"""Images of the kinds that codecs read, as Pillow writes them, and Pillow's pixels of them."""
 
 from __future__ import annotations
 

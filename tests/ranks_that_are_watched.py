@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks under hr.watch, the second of which waits for its data. Prints what the first says.
+"""Two ranks under hr.watch, the second of which waits for its data. Prints the output of the first.
 
 See forked.py.
 """

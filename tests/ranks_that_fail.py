@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks, of which the second meets a bad record: what becomes of the others. See forked.py.
+"""Three ranks, of which the second meets a bad record: the fate of the others. See forked.py.
 
 Called with what the others do meanwhile: "python", "collective", "stuck"; or with "nothing": there
 is no bad record then.

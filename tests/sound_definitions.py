@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the audio operators compute, by their definitions in float64, and how close is close."""
+"""Reference implementations of the audio operators in float64, with tolerances."""
 
 from __future__ import annotations
 

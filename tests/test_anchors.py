@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Default boxes get what DALI's box_encoder gives them."""
+"""Default boxes get the targets of DALI's box_encoder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in files are what NumPy, safetensors and pyarrow read from them, or refused by name."""
+"""Arrays in files equal what NumPy, safetensors and pyarrow read, or are rejected by name."""
 
 from __future__ import annotations
 

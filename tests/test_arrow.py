@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet, Arrow and datasets of Hugging Face are what pyarrow reads from them."""
+"""Parquet, Arrow and datasets of Hugging Face give what pyarrow reads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loops and trainers ask of a DataLoader, a view of torch's tensors has."""
+"""A view of torch tensors has the attributes of a DataLoader that loops and trainers use."""
 
 from __future__ import annotations
 

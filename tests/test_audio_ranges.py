@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip of a long audio reads what it needs of its file, and gives what the whole file gives."""
+"""A clip of long audio reads only its part of the file, and equals a clip of the whole file."""
 
 from __future__ import annotations
 

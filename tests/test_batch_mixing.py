@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MixUp and CutMix give what torchvision gives for the same lambda and box, and the same rows
+"""MixUp and CutMix equal torchvision's for the same lambda and box, and the same rows
 whatever runs the loader."""
 
 from __future__ import annotations

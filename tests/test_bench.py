@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/: the comparison runs, reports every peer it was asked for, and fills the documents."""
+"""bench/: the comparison runs, reports every requested peer, and fills in the documents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``cache=`` and ``disk_cache=`` change what is read from where, never a batch, and stay
+"""Promise: ``cache=`` and ``disk_cache=`` change where data is read from, never a batch, and stay
 within their bytes."""
 
 from __future__ import annotations

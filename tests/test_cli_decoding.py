@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what a Loader can be told of images, commands that decode them can be told, too."""
+"""Promise: commands that decode images have a Loader's options about images."""
 
 from __future__ import annotations
 

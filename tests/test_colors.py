@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors equal the library that an operator names: for every color that there is, every dtype of
-images and every level of the CPU's instructions."""
+"""Colors equal those of the library that an operator names: for every possible color, every
+dtype of images and every level of the CPU's instructions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms on one image or record give what a loader gives, in the form that came in."""
+"""Transforms on one image or record equal a loader's, in the form of their input."""
 
 from __future__ import annotations
 

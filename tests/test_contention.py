@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: on a machine that is busy with other things the doctor says so, and nothing else."""
+"""Promise: on a machine that is busy with other programs the doctor says so, and draws no other
+conclusion."""
 
 from __future__ import annotations
 

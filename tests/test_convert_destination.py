@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``convert`` deletes and replaces only what a conversion wrote, and only when told to."""
+"""Promise: ``convert`` deletes and replaces only what a conversion wrote, and only on request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a conversion that is killed or finds the disk full goes on, to the same bytes."""
+"""Promise: a conversion that is killed or finds the disk full can be resumed, with the same
+result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is pasted is torchvision's SimpleCopyPaste, by its arithmetic written out in NumPy."""
+"""Pasting equals torchvision's SimpleCopyPaste, written out in NumPy."""
 
 from __future__ import annotations
 

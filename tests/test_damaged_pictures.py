@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what a file does not hold is never delivered as if it did, and is said.
+"""Promise: missing pixels of a damaged file are reported, and never made up.
 
 Each test is named for what a user saw.
 """

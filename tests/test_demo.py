@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo runs, says what it measured, and leaves a page that needs nothing else."""
+"""The demo runs, prints its measurements, and writes a self-contained page."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows, canvases and sizes are drawn as torchvision draws them; what is placed there is Pillow's
-to the last bit."""
+"""Windows, canvases and sizes are drawn as by torchvision; resized pixels are Pillow's to the last
+bit."""
 
 from __future__ import annotations
 

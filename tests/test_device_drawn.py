@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines, options and devices that nobody chose: drawn from a seed, on one to three devices, the
+"""Random pipelines, options and devices: drawn from a seed, on one to three devices, the
 batches are those that the CPU makes."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps a device does: tables, mixed rows, and what stands behind ToDevice()."""
+"""Steps on a device: tables, mixed rows, and steps after ToDevice()."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_without_a_step_only_the_loader_is_judged() -> None:
         report = hr.doctor(loader, seconds=1, skip=["remedies", "cold"])
     assert report.stall_share is None and "loader" in report.rates
     assert {"ceiling", "cached", "real"}.isdisjoint(report.rates)
-    assert "cannot be told without a step" in str(report)
+    assert "is unknown without a step" in str(report)
 
 
 def test_the_first_five_lines_stand_alone() -> None:

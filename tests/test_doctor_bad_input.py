@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever loader and step do, an examination ends with what could be measured and a sentence."""
+"""For any behavior of loader and step, an examination ends with its measurements and a message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's page stands alone, draws what was measured, and trusts nothing that it is given."""
+"""The doctor's page is self-contained, draws the measurements, and escapes all its input."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks side by side: who holds up the others is found, and nobody waits for one that is gone."""
+"""Several ranks: the slowest one is found, and none waits for one that is gone."""
 
 from __future__ import annotations
 

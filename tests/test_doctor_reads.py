@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what an epoch asks of a storage is known before it is run, however many machines."""
+"""Promise: an epoch's requests to a storage are predicted, for any number of machines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What remedies are predicted to give, on a virtual clock; and that none is offered in vain."""
+"""Predicted gains of remedies, on a virtual clock; and that useless ones are not offered."""
 
 from __future__ import annotations
 

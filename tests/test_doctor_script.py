@@ -466,7 +466,7 @@ def test_what_stands_in_finally_is_done_and_nothing_at_exit(tmp_path: Path) -> N
         ("import sys; sys.exit(3)", "ended by sys.exit(3)"),
         ("x = 1\nraise OSError('no such disk')", "train.py:2: OSError: no such disk"),
         ("def broken(:", "train.py, line 1: SyntaxError"),
-        ("while True: pass", "has asked for no batch for 2 seconds"),
+        ("while True: pass", "has requested no batch for 2 seconds"),
     ],
 )
 def test_scripts_without_a_loader(tmp_path: Path, body: str, words: str) -> None:

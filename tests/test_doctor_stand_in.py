@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in steps and copies for as long as it is told, and the doctor tells the one from the
-other by it. All on a virtual clock, but for the command."""
+"""A stand-in simulates steps and copies of given durations, which the doctor distinguishes. All on
+a virtual clock, except the command."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def test_what_is_no_time_is_none(text: str) -> None:
         (lambda: StandIn(record_seconds=float("nan")), "record_seconds=nan"),
         (lambda: StandIn(copy_bytes_per_second=0), "copy_bytes_per_second=0.0"),
         (lambda: StandIn(pinned_bytes_per_second=-1), "pinned_bytes_per_second=-1.0"),
-        (lambda: stand_in_from("2 minutes"), "'2 minutes' is no time"),
-        (lambda: stand_in_from("2ms", "fast"), "'fast' is no rate of copying"),
+        (lambda: stand_in_from("2 minutes"), "'2 minutes' is not a time"),
+        (lambda: stand_in_from("2ms", "fast"), "'fast' is not a copy rate"),
     ],
 )
 def test_a_stand_in_that_makes_no_sense_is_refused(make: Any, words: str) -> None:

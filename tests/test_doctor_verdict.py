@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's law against a virtual clock: the planted cause is found, ranges hold what comes."""
+"""The doctor's model on a virtual clock: planted causes are found, predicted ranges hold."""
 
 from __future__ import annotations
 

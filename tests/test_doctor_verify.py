@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remedy that is applied for real: its arithmetic, what it leaves behind, and when it refuses."""
+"""A remedy that is applied for real: its arithmetic, its files, and its refusals."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_pack_that_has_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(shutil, "disk_usage", lambda place: full)
     with loader_of() as loader:
         made = verify.verify(findings(loader, "pack"), "pack", 0.2)
-    assert "GB are free; TMPDIR names another folder" in made.reason and made.before == 0
+    assert "GB are free; set TMPDIR to another folder" in made.reason and made.before == 0
 
 
 def test_more_records_than_there_is_time_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

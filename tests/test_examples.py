@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example runs as it stands, those that learn for two epochs."""
+"""Every example runs unmodified; those that train run for two epochs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes and masks of instances lie on the image as its Exif tag turns it."""
+"""Boxes and masks of instances match the image as its Exif tag rotates it."""
 
 from __future__ import annotations
 

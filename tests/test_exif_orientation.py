@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images stand upright as ImageOps.exif_transpose turns them, wherever the file says how; and one
-that lies on its side is never delivered so without a word."""
+"""Images are rotated upright as by ImageOps.exif_transpose, for every format with a tag; and a
+sideways image is never delivered without a warning."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def on_its_side(folder: Path) -> Path:
 
 def test_a_picture_that_lies_on_its_side_is_said_once_and_counted(tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))] * 3)
-    with pytest.warns(hr.Warning, match=r"lie on a side.*exif_orientation=True") as told:
+    with pytest.warns(hr.Warning, match=r"rotated or mirrored.*exif_orientation=True") as told:
         loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1)
         assert len(list(loader)) == 3
         assert len(list(loader)) == 3
@@ -222,7 +222,7 @@ def first(path: Path, *, check_sizes: bool = True, **options: Any) -> Any:
     return next(iter(hr.Loader(source, batch_size=1, ragged="list", **options)))
 
 
-@pytest.mark.filterwarnings("ignore:.*lie on a side")
+@pytest.mark.filterwarnings("ignore:.*rotated or mirrored")
 def test_annotations_of_the_upright_picture_are_refused_on_the_stored_one(tmp_path: Path) -> None:
     path = annotated(tmp_path, 15, 24)
     with pytest.raises(hr.DataError, match=r"(?s)24 x 15.*of 15 x 24.*exif_orientation=True"):

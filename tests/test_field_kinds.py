@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mask is never treated as an image: kinds can be said, and what is in doubt is asked."""
+"""A mask is never treated as an image: kinds can be declared, and ambiguous fields are an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Medians, blurs along lines, CLAHE and HSV are what their definitions say.
+"""Medians, blurs along lines, CLAHE and HSV equal their definitions.
 
 They are OpenCV's; expected values come from its documented formulas, written out here in NumPy.
 """

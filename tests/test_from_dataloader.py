@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader(): the same batches as torch's DataLoader, and a report that says how."""
+"""hr.from_dataloader(): the same batches as torch's DataLoader, and a report on the translation."""
 
 from __future__ import annotations
 

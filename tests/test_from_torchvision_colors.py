@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() makes colors native in the arithmetic of what they get."""
+"""hr.from_dataloader() makes colors native in the arithmetic of their input type."""
 
 from __future__ import annotations
 

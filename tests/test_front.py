@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords, names and messages: what users meet first."""
+"""Keywords, names and messages that users meet first."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files read as h5py reads them, which writes them and says what is in them."""
+"""HDF5 files written by h5py read as h5py reads them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small file costs little, whatever it says: it is refused, or read at no such cost."""
+"""A small file costs little, whatever it declares: it is rejected, or read cheaply."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_string_that_stands_once_for_all_rows_is_refused(tmp_path: Path, kept_
             writer.write_table(table)
     else:
         pq.write_table(table, path, store_schema=kept_as == "dictionary")
-    with pytest.raises(hr.ResourceLimitError, match="stand there once for many rows") as caught:
+    with pytest.raises(hr.ResourceLimitError, match="are stored once for many rows") as caught:
         hr.open(path)
     assert caught.value.code == "HR0499"
     assert len(hr.open(path, fields=["n"])) == rows

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``cache=`` and resume states are those of one dataset, whatever another one shares."""
+"""Promise: ``cache=`` and resume states belong to one dataset, whatever another one has in
+common with it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: no index that crosses to the engine reads anything but what it names."""
+"""Promise: no index passed to the engine reads out of bounds."""
 
 from __future__ import annotations
 

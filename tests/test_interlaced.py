@@ -129,5 +129,5 @@ def test_fields_in_packets_of_their_own_are_refused_by_name(container: str) -> N
     data = h264_fields.file(container, 4, packets_per_frame=2)
     assert len(videos.decoded(data)[0]) == 4
     for number in range(8):
-        with pytest.raises(hr.DataError, match=r"HR0367.*fields of a frame lie in packets"):
+        with pytest.raises(hr.DataError, match=r"HR0367.*fields of a frame are in separate"):
             _core.decode_video(data, [number])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of torchvision v2 get all that lies in an image, in one call, and what they return
-goes back to the fields; what would part is refused."""
+"""Transforms of torchvision v2 get all fields of an image, in one call, and their results go back
+to the fields; results that do not belong together are rejected."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
     ("fields", "kinds", "text"),
     [
         (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is not known"),
-        (("boxes",), {"boxes": "boxes:xyxy"}, "no image whose size"),
+        (("boxes",), {"boxes": "boxes:xyxy"}, "no image to which boxes"),
         (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor for one"),
         (("image", "name"), {}, ".name. is not a number"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JPEG leaves of an image what Pillow and torchvision leave; lighting is AlexNet's."""
+"""JPEG artifacts equal those of Pillow and torchvision; lighting is AlexNet's."""
 
 from __future__ import annotations
 

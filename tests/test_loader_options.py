@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a loader's options are declared once; whatever speaks of them says the same."""
+"""Promise: a loader's options are declared once; all documents agree with the declaration."""
 
 from __future__ import annotations
 

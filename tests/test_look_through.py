@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() looks through a dataset: what it does with files and transforms becomes
-native where that is proven, and anything else stays as it is, with the reason."""
+"""hr.from_dataloader() traces a dataset: what it does with files and transforms becomes native
+where that is proven, and anything else stays as it is, with the reason."""
 
 from __future__ import annotations
 
@@ -597,7 +597,7 @@ class Numbered:
 def test_a_transform_that_keeps_state_is_not_compared_and_the_report_says_so() -> None:
     loader = translated(DataLoader(sets.Usual(Numbered()), batch_size=4))
     (part,) = [part for part in loader.report.changed if part.name == "record 0"]
-    assert "Numbered, asked twice, gives other values" in part.note
+    assert "Numbered, called twice, gives other values" in part.note
     assert not loader.report.records_checked
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sampled of a process, and the facts of its machine, on planted cases."""
+"""Samples of a process, and facts about its machine, on planted cases."""
 
 from __future__ import annotations
 

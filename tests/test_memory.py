@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""memory_limit holds, nothing grows with time, and nothing is left behind.
+"""memory_limit holds, nothing grows with time, and everything is freed.
 
 Growth is the process's: each case runs in one of its own. The baseline is its resident memory after
 ``import headrace`` and a loader of one tiny image that used the same steps and threads.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: names in a dataset are shown, and never obeyed, whatever bytes they consist of."""
+"""Promise: names in a dataset are printed with escapes, and never control the terminal."""
 
 from __future__ import annotations
 

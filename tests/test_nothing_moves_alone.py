@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step that moves an image moves what belongs to it, or is refused with the field's name."""
+"""A step that moves an image moves its boxes, masks and points, or is rejected with the field's
+name."""
 
 from __future__ import annotations
 

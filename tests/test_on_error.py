@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""on_error=: what happens at a bad record, to the rows beside it, and after a resume."""
+"""on_error=: the effect of a bad record, on other rows too, and after a resume."""
 
 from __future__ import annotations
 

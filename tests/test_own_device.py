@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which device "cuda" is in a process of several, and what is said where there is none for it."""
+"""The device that "cuda" means in one of several processes, and the error if there is none."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def not_stand_ins(img: Any) -> Any:
 KEPT = {
     "changes self.calls": Counting(),
     "uses .size of its image": wide_ones,
-    "too rare to be compared": rarely,
+    "too rare to compare": rarely,
     "uses a random number twice": twice,
     "in a way that Headrace does not know": normally,
     "does something else with real images": not_stand_ins,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack holds what was packed: the same batches, the same files back, whatever interrupts it."""
+"""A pack preserves its input: the same batches, the same files, also after interruptions."""
 
 from __future__ import annotations
 

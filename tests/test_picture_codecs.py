@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: an image of any kind that is read gives what Pillow 13 makes of it, whole and in
-windows; what cannot be read is an error of its record, never a wrong pixel."""
+"""Exact pixels: an image of any supported kind equals Pillow 13's, whole and in windows; an
+unreadable one is an error of its record, never a wrong pixel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: ``mode=`` gives what Pillow's convert() makes of a file, or what the file holds;
-what neither can say is an error, never another value."""
+"""Exact pixels: ``mode=`` equals Pillow's convert() of a file, or its stored values; anything else
+is an error, never another value."""
 
 from __future__ import annotations
 

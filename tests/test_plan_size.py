@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists within lists multiply: what grows beyond all that can be meant is refused, at once."""
+"""Nested lists multiply: absurdly large plans are rejected at once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: a PNG of any kind gives what Pillow 13's convert("RGB") gives; a mask keeps its
+"""Exact pixels: a PNG of any kind equals Pillow 13's convert("RGB"); a mask keeps its
 stored values."""
 
 from __future__ import annotations

@@ -308,7 +308,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs() -> None:
             hr.Loader(of, list(steps), batch_size=4)
         return str(caught.value)
 
-    assert "HR0510" in refusal(T.AugMix()) and "cannot say what is where" in refusal(T.AugMix())
+    assert "HR0510" in refusal(T.AugMix()) and "has no single position" in refusal(T.AugMix())
     hr.Loader(data, [T.AugMix(fields="image")], batch_size=4)
     boxes = hr.records(
         image=image,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.prefetch takes no more memory than it says: batches ahead, pinned memory, the device's."""
+"""hr.prefetch takes no more memory than documented: batches ahead, pinned memory, the device's."""
 
 from __future__ import annotations
 

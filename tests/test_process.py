@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, forks, exits: nothing hangs and nothing is left behind."""
+"""Ctrl-C, forks, exits: nothing hangs and nothing leaks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python transforms in processes of their own: the same batches, and nothing left over."""
+"""Python transforms in worker processes: the same batches, and no process left over."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a source pickles as what made it, and is the same source wherever it is made again, or
-an error says what differs. A loader is plain data when asked for it."""
+"""Promise: a source pickles as the call that made it, and is the same source elsewhere, or an error
+says what differs. A loader's description is plain data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a step's time goes: named regions, what torch tells by itself, and nothing left behind."""
+"""Where a step's time goes: named regions, regions from torch, and no hooks left."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that stay in memory, on the host or a device, are cut into the batches of a loader."""
+"""Arrays that stay in memory, on the host or a device, are sliced into the batches of a loader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader goes on exactly where the state was taken, on any number of threads and ranks."""
+"""A loader continues exactly where the state was taken, on any number of threads and ranks."""
 
 from __future__ import annotations
 

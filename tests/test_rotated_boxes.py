@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes that are turned by an angle follow their image as torchvision v2 moves them, in each of
+"""Rotated boxes follow their image as torchvision v2 moves them, in each of
 its formats and clamping modes."""
 
 from __future__ import annotations

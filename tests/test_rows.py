@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that belong together go together: boxes, labels, points and masks through random pipelines,
-number for number as torchvision v2 has them, its transforms told the draws that ours made."""
+"""Rows that belong together are dropped together: boxes, labels, points and masks through random
+pipelines, number for number as torchvision v2 has them, its transforms told the draws that ours
+made."""
 
 from __future__ import annotations
 

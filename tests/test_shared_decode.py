@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of one image share its decode: each is, to the byte, what it would be alone."""
+"""Views of one image share its decode: each equals, to the byte, a view that is decoded alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies in an image is drawn over it, where it is; the image stays what training has."""
+"""Boxes, masks and points are drawn over an image; the image itself is what training gets."""
 
 from __future__ import annotations
 

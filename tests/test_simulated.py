@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what holds of an order, a shard or a resume state holds at any number of records."""
+"""Promise: the promises of orders, shards and resume states hold at any number of records."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audio has all samples that its file holds and no others: lengths that nobody wrote, tags and
-other files behind it, ends that are not to be heard."""
+"""Audio has exactly the samples of its file: with unstated lengths, tags and other files after it,
+and encoder padding."""
 
 from __future__ import annotations
 

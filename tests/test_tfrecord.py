@@ -252,7 +252,7 @@ def test_a_field_that_cannot_be_is_refused(tmp_path: Path, spec: str, message: s
         ("x:bytes", b"a", [b"a", b"b"], "it holds 2 byte strings, a field takes one"),
         ("x:text", b"a", b"\xff", "it is not text: the bytes are not UTF-8"),
         ("x:uint8[2]", b"ab", [b"a", b"b"], "it holds 2 byte strings, an array is one"),
-        ("x:int16[2]", b"abcd", b"abc", "its 3 bytes are no whole number of int16"),
+        ("x:int16[2]", b"abcd", b"abc", "its 3 bytes are not a whole number of int16"),
         ("x:int64[2]", [1, 2], [], "the record does not have it"),
     ],
 )

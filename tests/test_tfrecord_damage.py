@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecord files that are damaged, truncated or hostile: what is lost, and what is said."""
+"""TFRecord files that are damaged, truncated or hostile: the lost records, and the errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One loader and several threads: nothing comes twice, nobody waits for ever."""
+"""One loader and several threads: no batch comes twice, no thread waits forever."""
 
 from __future__ import annotations
 

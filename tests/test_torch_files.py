@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of torch.save are read in place, and nothing that a file says is ever run."""
+"""Tensors of torch.save are read in place, and no code in a file is ever run."""
 
 from __future__ import annotations
 

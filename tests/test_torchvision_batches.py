@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are what torchvision's reference scripts hand to its models: images and targets of
-detection, images and class ids of segmentation, padded as the reference pads."""
+"""Batches have the form that torchvision's reference scripts pass to its models: images and
+targets of detection, images and class ids of segmentation, padded as the reference pads."""
 
 from __future__ import annotations
 

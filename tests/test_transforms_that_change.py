@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transform that the dataset, or a call of it, changes is no constant: from_dataloader() leaves
-it in Python, also where it is as it was in the end."""
+"""A transform that the dataset, or a call of it, changes is not constant: from_dataloader() leaves
+it in Python, even if it is unchanged in the end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what lies in a folder beside the files that are read is read, or named."""
+"""Promise: other files in a folder of records are read, or named in a warning."""
 
 from __future__ import annotations
 

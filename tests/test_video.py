@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips hold the frames of a sequential decode, whatever asks for them, and in whatever order."""
+"""Clips hold the frames of a sequential decode, for every request, in any order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GIF and animated WebP as videos: each frame is Pillow's in RGB, wherever one enters."""
+"""GIF and animated WebP as videos: each frame is Pillow's in RGB, from any starting frame."""
 
 from __future__ import annotations
 

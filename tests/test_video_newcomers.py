@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: whoever has videos for the first time is told what there is, and what is left out."""
+"""Promise: a first-time user of videos learns which files are read, and which are left out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack has beside each video what its container says, and gives the file back as it was."""
+"""A pack has an index of each video's container, and restores the file as it was."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos are decoded in processes that belong to their loader, and to nobody else."""
+"""Videos are decoded in processes that belong to their loader alone."""
 
 from __future__ import annotations
 

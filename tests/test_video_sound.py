@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip's own audio is what is heard while its frames are shown: both are asked for the time."""
+"""A clip's audio is that of its frames' time range: both encode the time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.watch: loops are seen as they are, nothing about them changes, and nothing is left behind."""
+"""hr.watch: loops are measured as they are, without changing them, and without leftovers."""
 
 from __future__ import annotations
 
@@ -512,7 +512,7 @@ def test_the_warning_names_the_slowest_stage_where_nothing_changed() -> None:
     counted = {"records": 1000, "stages.read": 0.1, "stages.python": 3.9}
     text = stalls.message(None, snapshot(20, 10, counted), "rank 3: ")
     assert text.startswith("rank 3: the loop waits for data 67% of its time, since it began; ")
-    assert "what takes the loader longest is Python transforms (98%)" in text
+    assert "the loader's slowest part is Python transforms (98%)" in text
 
 
 def test_a_stall_in_a_running_loop_warns(recwarn: pytest.WarningsRecorder) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hr.watch tells Prometheus: the format is its own, and no request does harm."""
+"""hr.watch's Prometheus endpoint: the format is Prometheus's, and no request does harm."""
 
 from __future__ import annotations
 

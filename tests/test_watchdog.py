@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wait that lasts is told by what is waited for, and what takes time is counted."""
+"""A long wait gives a warning that says what is waited for; times are counted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tar archives give what Python's tarfile and webdataset give, and the loader's promises hold."""
+"""Tar archives equal what Python's tarfile and webdataset read, and the loader's promises hold."""
 
 from __future__ import annotations
 

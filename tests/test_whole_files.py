@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what is written appears whole or not at all, and no other file is lost by it."""
+"""Promise: a written file appears whole or not at all, and no other file is lost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos whose images and audio say what time it is: a number in each frame, and in the audio
-tones that no two moments have alike, so that both can be asked for the time of a clip."""
+"""Videos whose images and audio encode the time: a number in each frame, and unique tones in the
+audio, so that both give the time of a clip."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos that tests make, and what PyAV's libav makes of them, decoded from begin to end."""
+"""Videos that tests make, and their frames by PyAV's libav, decoded from begin to end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that passes only when somebody sleeps or looks at the clock, which takes a microsecond."""
+"""Time that passes only on sleep and on reads of the clock, which take a microsecond."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernels for GPUs cost, read from their machine code: a gate that needs no GPU.
+"""Costs of the GPU kernels, read from their machine code: a gate that needs no GPU.
 
     python tools/device_costs.py build/release            # compare with tools/device_costs.json
     python tools/device_costs.py build/release --write    # after a change of a kernel

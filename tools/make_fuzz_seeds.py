@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small sound inputs for the fuzz targets into FOLDER/NAME/: what NAME_fuzz starts from.
+"""Writes small valid inputs for the fuzz targets into FOLDER/NAME/, the start of NAME_fuzz.
 
     python tools/make_fuzz_seeds.py build/fuzz/seeds
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the stubs of what the engine declares from the built module, so that they cannot differ.
+"""Writes type stubs of the engine's declarations from the built module, so that they cannot differ.
 
     python tools/make_stubs.py --module build/python/_core.so --output build/python/stubs
 

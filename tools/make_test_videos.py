@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/videos: small streams of every codec, and what FFmpeg decodes of them.
+"""Makes tests/videos: small streams of every codec, and FFmpeg's frames of them.
 
 NAME.bin is a stream's packets, one behind the other; NAME.txt says how they are read:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of the Python package: who may import whom, and what stays inside a module.
+"""The layers of the Python package: allowed imports, and names that stay inside a module.
 
 - A module imports from its own layer and from those above it in LAYERS. Imports inside functions
   and for type checkers count. Where a lower layer is to be reached all the same (a loader's

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process may still take: what the machine has free, and what its control
-// groups (a container's share, a job's) leave of that. Memory that holds files which can be read
-// again, the page cache, is free as soon as somebody wants it, and counts as such.
+// Memory that this process may still take: the machine's free memory, within the limits of its
+// control groups (a container's, a job's). Memory that holds files which can be read again, the
+// page cache, is free as soon as someone wants it, and counts as such.
 #pragma once
 
 #include <cstddef>

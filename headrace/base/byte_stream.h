@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
+static_assert(std::endian::native == std::endian::little, "numbers are copied in memory order");
 
 class ByteWriter {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters declared as data: what stats(), the bench, the watch, its Prometheus metrics and the
-// guide's table are made from.
+// Counters declared as data: the origin of stats(), the bench, the watch, its Prometheus metrics
+// and the guide's table.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected texts are those of Python's json.dumps(..., ensure_ascii=False), and what it takes back.
+// Expected texts are those of Python's json.dumps(..., ensure_ascii=False), which also reads them.
 #include "headrace/base/json_writer.h"
 
 #include <gtest/gtest.h>

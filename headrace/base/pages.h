@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory straight from the system, page by page: zeroed, and given back at once when it is freed.
+// Memory straight from the system, page by page: zeroed, and returned at once when it is freed.
 //
 // Note [Why large memory is mapped]: malloc serves large blocks from the heaps of its threads, once
 // a block of that size was freed anywhere in the process. What is freed there mostly stays with the

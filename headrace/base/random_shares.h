@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much each of several gets: draws from Beta and Dirichlet distributions, whose values do not
-// depend on the C library.
+// Draws from Beta and Dirichlet distributions, whose values do not depend on the C
+// library.
 //
 // How many numbers they take from the stream differs from draw to draw, so what else a step wants
 // of the same stream it takes first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, and views of memory that somebody else owns.
+// Shapes, and views of memory that the caller owns.
 #pragma once
 
 #include <cstdint>

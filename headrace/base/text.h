@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small questions about names and lines of text.
+// Small functions on names and lines of text.
 //
 // Upper and lower case are those of ASCII, whatever the locale is: the same files must be found on
 // every machine. All other bytes are what they are.

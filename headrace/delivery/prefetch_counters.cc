@@ -16,7 +16,7 @@ constexpr Counter<PrefetchStats> kPrefetchCounters[] = {
     {"wait_seconds", "seconds", "Time that the loop waited for a batch.",
      value_of<&S::wait_seconds>, Tells::kSoFar, Adds::kMost},
     {"source_seconds", "seconds", "Time that the source took.", value_of<&S::feed_seconds>},
-    {"prepare_seconds", "seconds", "Time of putting together what the device finishes.",
+    {"prepare_seconds", "seconds", "Time spent assembling input that the device finishes.",
      value_of<&S::prepare_seconds>},
     {"staging_seconds", "seconds", "Time of copies into pinned memory, waiting for room included.",
      value_of<&S::staging_seconds>},

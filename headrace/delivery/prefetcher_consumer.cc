@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer's side: what is ready is looked at, and taken.
+// The consumer's side: looks at ready batches, and takes them.
 #include <utility>
 
 #include "headrace/base/clock.h"
@@ -167,7 +167,7 @@ std::string Prefetcher::waits_for() const {
     case Stage::kStaging:
       return "the copies of earlier batches to " + device_->name() + " do not end";
     case Stage::kRoom:
-      return "there is no device memory for the next batch, and none comes back";
+      return "no device memory for the next batch, and none will be freed";
     case Stage::kIdle:
       break;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch's way to the device: where it lies there, what passes through pinned memory, and what is
-// queued.
+// A batch's transfer to the device: its memory there, the part through pinned memory, and the
+// queued work.
 #include <algorithm>
 #include <cstring>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever order a device works in, every batch that the consumer's stream reads equals its source.
+// In whatever order a device works, every batch that the consumer's stream reads equals its source.
 #include "headrace/delivery/prefetcher.h"
 
 #include <gtest/gtest.h>

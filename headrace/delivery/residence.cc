@@ -94,7 +94,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   borrows_ = lies_in_memory();
   if (borrows_) {
     on_ = true;
-    text_ = "the arrays as they lie in memory";
+    text_ = "the arrays as they are in memory";
   } else {
     estimate_ = estimated_bytes();
     decide(asked_.use == ResidentUse::kAuto ? asked_.memory_limit / 2 : asked_.memory_limit, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A field of records that stay in memory, as the sets that cut batches of them know it.
+// A field of records that stay in memory, as the sets that slice batches from them see it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset that lies in a device's memory and is cut into batches there. (On the host:
+// A dataset in a device's memory, sliced into batches there. (On the host:
 // host_set.h.)
 //
 //   values of a field, record by record ──slice, or gather by a keyed permutation──> batch

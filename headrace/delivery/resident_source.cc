@@ -88,7 +88,7 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
   }
   for (BadRecord& failure : bad.list()) {
     if (failure.error.code->kind == ErrorKind::kResource) {
-      why = "record " + std::to_string(failure.record) + " has too little memory beside them (" +
+      why = "record " + std::to_string(failure.record) + " has too little memory left (" +
             failure.error.what + ")";
       return nullptr;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much device memory is taken for what is needed now and for what follows it.
+// Device memory to allocate for the current need and for later growth.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few records of a task made at once, to see what of their pictures a device would decode.
+// Makes a few records of a task at once, to see which of their pictures a device would decode.
 #pragma once
 
 #include "headrace/executor/row_task.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of open batches that are made elsewhere. They are lent from the far end of what is open,
-// while workers claim from the near end, so both meet wherever they meet, and nothing has to
-// predict who is how fast. What comes back late finds its loan gone, and is dropped before it is
+// Rows of open batches that are made elsewhere. They are lent from the far end of what is
+// open, while workers claim from the near end, so they meet somewhere, and no speed has to
+// be predicted. What comes back late finds its loan gone, and is dropped before it is
 // written.
 #include <algorithm>
 

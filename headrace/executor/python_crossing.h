@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that wait for a step in Python: runs stop at such a step, cross on the Python thread with
-// all others that wait there, and go on. Where Python has workers (processes), each is waited for
-// by a thread of its own that takes a share of the runs.
+// Records that wait for a step in Python: runs stop at such a step, are handed to the Python thread
+// with all others that wait there, and go on. Where Python has workers (processes), each is waited
+// for by a thread of its own that takes a share of the runs.
 //
 // Locks: its two are taken with no other held; Python is called under one of them. Thread-safe.
 #pragma once

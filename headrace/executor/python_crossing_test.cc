@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that stand at a step in Python, played by one thread that is worker, Python and consumer.
+// Runs that wait at a step in Python, simulated by one thread that is worker, Python and consumer.
 #include "headrace/executor/python_crossing.h"
 
 #include <gtest/gtest.h>

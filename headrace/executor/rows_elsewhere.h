@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are made outside of the engine that delivers them: what is asked for, and what comes
-// back. All of it are numbers, bytes and errors, so it may cross to another machine.
+// Rows that are made outside of the engine that delivers them: requests and results. They consist
+// of numbers, bytes and errors, so they can be sent to another machine.
 #pragma once
 
 #include <cstddef>

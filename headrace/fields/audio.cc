@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio: sounds of (channels, frames), shares of full scale as float32.
+// Audio: (channels, frames), fractions of full scale as float32.
 #include "headrace/fields/audio.h"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio on its way: a Sound until a step needs samples, then (channels, frames) of numbers.
+// Audio in flight: a Sound until a step needs samples, then (channels, frames) of numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record's value on its way from the source into flight: what KindRecord::begin gets.
+// A record's value between the source and the pipeline: the input of KindRecord::begin.
 #pragma once
 
 #include <memory>

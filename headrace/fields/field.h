@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields: what the values of a record are called, mean and look like, before any record is read.
+// Fields: names, kinds and shapes of a record's values, before any record is read.
 #pragma once
 
 #include <cstddef>

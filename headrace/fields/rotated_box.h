@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes that are turned by an angle, as torchvision v2 computes with them: one format as another,
-// rectangles of parallelograms, and what a picture's edge leaves of them.
+// Rotated boxes, with torchvision v2's arithmetic: conversion of formats, rectangles of
+// parallelograms, and clipping at a picture's edge.
 //
 // The operations and their order are torchvision's. Its sines, cosines and arctangents are not the
 // C library's to the last bit, and so neither are results.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that belong together: boxes, their labels, areas, masks and points, a row for each object.
-// Whoever takes a row out of one takes it out of all of them.
+// Rows that belong together: boxes, their labels, areas, masks and points, a row for each object. A
+// row that is removed from one is removed from all of them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos: files of moving pictures, of which a step takes frames. Note [Clips are pictures] in
-// pipeline/plan_clips.cc says what they are from then on.
+// Videos: files from which a step takes frames. Note [Clips are pictures] in pipeline/plan_clips.cc
+// describes them from then on.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of coded rows: what a device makes of them, laid out as delivery/device_finisher.h
+// For tests of coded rows: a device's results, laid out as delivery/device_finisher.h
 // does.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of coded rows: JPEGs with recipes over them, rows of a slot while it is filled, and
-// what is to come of them.
+// For tests of coded rows: JPEGs with recipes over them, rows of a slot while it is filled, and the
+// expected results.
 #pragma once
 
 #include <gtest/gtest.h>

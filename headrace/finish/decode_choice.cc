@@ -30,7 +30,7 @@ std::string in_the_way(const DecodeQuestion& question) {
 
 DecodeChoice on_cpu(const DecodeQuestion& question, const std::string& why) {
   if (question.use == DecodeUse::kDevice) {
-    raise(kNothingToDecode, why, "decode=\"auto\", or what is in the way changed");
+    raise(kNothingToDecode, why, "decode=\"auto\", or remove the obstacle");
   }
   return {false, "cpu: " + why};
 }

@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooCostly{
-    "HR0499", ErrorKind::kResource, "opening exceeds what the files account for",
+    "HR0499", ErrorKind::kResource, "opening costs more than the size of the files justifies",
     "According to its contents, the file would need many times its own size in memory or work "
     "before the first record is read: structures referenced again and again, values that expand "
     "without limit, rows that were never written. Malicious files look like this, and some "

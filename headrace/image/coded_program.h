@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over encoded bytes as what a device does: decoding and one resize (CodedWindow), then
+// A recipe over encoded bytes as a device executes it: decoding and one resize (CodedWindow), then
 // stages of work on pixels. A stage ends where the next instruction has to see all pixels.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several pictures on one canvas, none of which has pixels yet: what a mosaic is until somebody
-// asks for a part of it. Then only what shows there is decoded, resized and put into its place.
+// Several pictures on one canvas, none of which has pixels yet: a mosaic until a part of it is
+// needed. Then only the visible parts are decoded, resized and put into place.
 #pragma once
 
 #include <array>

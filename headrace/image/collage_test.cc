@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a collage, and what a warp makes of it, are those of the whole canvas with its pixels.
+// A part of a collage, and a warp of it, equal those of the whole canvas with its pixels.
 #include "headrace/image/collage.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture whose bytes were read and whose pixels nobody has made: what is to be done to it is
-// noted, and done at once where it is used. Value type; copies share the bytes.
+// A picture whose bytes were read and which is not decoded: operations on it are noted, and done
+// when it is used. Value type; copies share the bytes.
 #pragma once
 
 #include <atomic>

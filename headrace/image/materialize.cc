@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes rendered because somebody needs their pixels: what comes out begins a recipe of its own.
+// Recipes rendered because their pixels are needed: the result begins a new recipe.
 #include <cassert>
 #include <memory>
 #include <optional>

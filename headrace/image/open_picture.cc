@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec that knows a picture's bytes, and what is said where none does.
+// The codec for a picture's bytes, and the error if there is none.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownPicture, .what = "the file is empty"};
   const std::string_view name = foreign_name(bytes);
   if (!name.empty()) {
-    error.what = "this is " + std::string(name) + ", for which there is no codec here";
+    error.what = "this is " + std::string(name) + ", for which this build has no codec";
   } else if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
     error.what = "no codec knows these bytes; they begin with";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixel steps in a recipe: what they may stand before and after, and that fused is step by step.
+// Pixel steps in a recipe: their allowed order, and that fused equals step by step.
 #include "headrace/image/pixel_steps.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pending operations on an image before its pixels exist.
 //
-// A recipe is a normal form, and its fields stand in the order in which rendering applies them:
+// A recipe is a normal form, and its fields are in the order in which rendering applies them:
 //
 //   source (encoded, pixels, a collage, a warp, or a pass that is pending)
 //          -> window -> orientation (transpose, then flips)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of image/recipe.h, each by itself: what a recipe renders to equals doing its steps one
-// after the other with pixels made in between, and geometry equals plain loops over pixels.
+// The rules of image/recipe.h, each by itself: rendering a recipe equals doing its steps one by one
+// with pixels in between, and geometry equals plain loops over pixels.
 #include "headrace/image/recipe.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of recipes, operators and plans: pictures, what a recipe gives, and plain loops over
-// pixels that say what crops, flips and borders mean.
+// For tests of recipes, operators and plans: pictures, a recipe's result, and plain loops over
+// pixels that define crops, flips and borders.
 #pragma once
 
 #include <gtest/gtest.h>

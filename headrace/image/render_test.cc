@@ -348,7 +348,7 @@ TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
   const Result<EncodedPicture> page = renderer.open(bytes, {});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code->id, "HR0340");
-  EXPECT_EQ(page.error().what, "this is an HTML page, for which there is no codec here");
+  EXPECT_EQ(page.error().what, "this is an HTML page, for which this build has no codec");
   EXPECT_NE(page.error().note.find("test"), std::string::npos);
   const std::vector<uint8_t> nothing{0x3c, 0x68, 0x75};
   EXPECT_EQ(renderer.open(nothing, {}).error().what,

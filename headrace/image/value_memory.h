@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the values that steps make of a thread's records, used again when nobody has the value
-// any more: fresh pages cost more than many a step.
+// Memory for the values that steps make of a thread's records, reused when the value is no longer
+// referenced: fresh pages cost more than many a step.
 //
 // of() is for one thread; the values may be dropped by any, also when this is gone.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp: each pixel of a new picture is looked up in the old one, at a place that is not a
-// pixel's.
+// A warp: each pixel of a new picture is looked up in the old one, at a position between
+// pixels.
 //
-// A warp works on pixels that exist; so what comes before it is rendered first. What comes after
-// starts a new recipe, of which the warp is the source: so only what is wanted in the end is ever
+// A warp works on pixels that exist; so earlier operations are rendered first. Later ones start a
+// new recipe, of which the warp is the source: so only what is wanted in the end is ever
 // computed, and goes straight into the pass. Quarter turns and moves by whole pixels never get
 // here: they are edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in
 // affine.h.

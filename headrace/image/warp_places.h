@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the pixels of an outcome lie in the source: in torch's grid, and as Pillow finds the
-// nearest ones. Internal to image/.
+// Source coordinates of a result's pixels: torch's grid, and Pillow's nearest pixels. Internal to
+// image/.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of places: what stands at (key, row, column) depends on nothing else, so rows may
-// be made in any order, by any thread and at any SIMD level.
+// Random numbers by position: the one at (key, row, column) depends on nothing else, so rows may be
+// made in any order, by any thread and at any SIMD level.
 //
 // Any thread may call them. They work in tiles of kNoiseTile: rows of random numbers have room for
 // the last one.

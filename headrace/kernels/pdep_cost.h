@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long pdep takes, measured: a CPU's name says it only of those that were known.
+// Measures how long pdep takes: a CPU's name is enough only for known models.
 #pragma once
 
 namespace headrace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores with AVX2, FMA and F16C. Twin: the loops of store.cc.
+// Stores with AVX2, FMA and F16C. Scalar reference: the loops of store.cc.
 #include "headrace/kernels/store_levels.h"
 
 #if defined(__x86_64__)

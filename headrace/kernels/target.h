@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles what stands between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
+// Compiles the code between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
 // these features, so that one build runs on every CPU and chooses as it runs (dispatch.h). Other
 // headers come before it: what they define would be compiled for these CPUs alone.
 #pragma once

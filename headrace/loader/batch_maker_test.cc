@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both makers keep one contract: whatever is asked of them in whatever order, a batch is the one of
-// its number.
+// Both makers keep one contract: for any requests in any order, a batch is the one of its
+// number.
 #include <gtest/gtest.h>
 
 #include <memory>

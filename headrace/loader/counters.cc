@@ -38,7 +38,8 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"copies", "batches",
      "Batches for which memory had to be made, because the consumer keeps others.",
      value_of<&S::copies>, Tells::kSoFar, Adds::kSum, "copies_total"},
-    {"predicted", "batches", "Batches of ragged values whose memory was ready before the values.",
+    {"predicted", "batches",
+     "Batches of ragged values with memory allocated before the values were known.",
      value_of<&S::predicted>},
 
     // Times; stages are those of all threads together, estimated by sampling.
@@ -97,7 +98,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::row_index, &RowIndexStats::entries>, Tells::kNow, Adds::kMost},
     {"index.used", "images", "Images that were read by their entry.",
      value_of<&S::row_index, &RowIndexStats::used>},
-    {"index.stale", "images", "Images whose entry was of other bytes.",
+    {"index.stale", "images", "Images with an outdated entry.",
      value_of<&S::row_index, &RowIndexStats::stale>},
     {"index.learned", "images", "Images that got an entry.",
      value_of<&S::row_index, &RowIndexStats::learned>},
@@ -127,7 +128,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::disk_cache, &BlockCache::Counts::around>},
     {"disk_cache.hit_bytes", "bytes", "Bytes that it gave.",
      value_of<&S::disk_cache, &BlockCache::Counts::hit_bytes>},
-    {"disk_cache.far_bytes", "bytes", "Bytes that were read from where the files lie.",
+    {"disk_cache.far_bytes", "bytes", "Bytes read from the original files.",
      value_of<&S::disk_cache, &BlockCache::Counts::far_bytes>, Tells::kSoFar, Adds::kSum,
      "far_bytes_total"},
     {"disk_cache.evicted", "blocks", "Blocks that this process has put out.",

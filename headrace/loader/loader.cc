@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader over its parts: options (resolved_options.h), what is read (read_path.h), who makes
-// the batches (batch_maker.h) and where the consumer stands (position.h).
+// The loader over its parts: options (resolved_options.h), reading (read_path.h), making batches
+// (batch_maker.h) and the consumer's position (position.h).
 #include "headrace/loader.h"
 
 #include <algorithm>
@@ -308,8 +308,8 @@ class Loader::Impl {
     said_orientation_ = true;
     try {
       options().warn(
-          "there are images that lie on a side, or mirrored, as their Exif tags say; they are "
-          "delivered as they are stored (exif_orientation=True turns them upright, "
+          "some images are rotated or mirrored according to their "
+          "Exif tags; they are delivered as stored (exif_orientation=True rotates them upright, "
           "exif_orientation=False says that this is meant; stats()[\"exif_ignored\"] counts them)");
     } catch (...) {  // warnings may be errors
       not_received(interrupted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader's batches on devices are its batches, whatever is under way when.
+// A loader's batches on devices equal those on the host, with any work in flight.
 #include "headrace/loader/loader_feed.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partners from the positions before a row's own: what is kept of a record for them shows in no
+// Partners from the positions before a row's own: data kept for them changes no
 // batch.
 #include <gtest/gtest.h>
 

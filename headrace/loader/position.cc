@@ -137,7 +137,7 @@ void Position::check(const LoaderState& state) const {
                            " does not exist here");
   }
   if (state.bad_records < 0) {  // which would widen the budget
-    raise(kOtherState, number(state.bad_records) + " bad records are no number of them");
+    raise(kOtherState, number(state.bad_records) + " is not a number of bad records");
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a loader's consumer stands: what it received of which epoch, what counts as delivered by
-// then, and the states that say so. Its maker may be ahead, and some of what it makes is made in
-// vain: this is the one place that knows the difference.
-// Moved by one thread, asked by any.
+// The position of a loader's consumer: received batches and epoch, delivered
+// counts, and resume states. Its maker may be ahead, and some of its work may be
+// discarded: only this class knows the difference. Moved by one thread, asked by
+// any.
 #pragma once
 
 #include <cstdint>

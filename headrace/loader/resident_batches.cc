@@ -48,8 +48,8 @@ void ResidentBatches::look_at_files() {
   files_.reset();
   if (!options_.warn) return;
   options_.warn("resident records are older than their files: " + *changed +
-                " has changed since it was read, and batches have what it held before. Open the "
-                "source again to read it.");
+                " has changed since it was read, and batches have its old "
+                "contents. Open the source again to read it.");
 }
 
 void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& interrupted) {

@@ -69,7 +69,7 @@ Rectangle rectangle_of(const Grid& grid) {
 
 TEST(EveryOperator, SaysInItsDocWhatFollowsThePicturesThatItMoves) {
   const auto text = [](const char* name) { return doc_text(*Registry<OpRecord>::find(name)); };
-  EXPECT_NE(text("CenterCrop").find("follows them: boxes"), std::string::npos);
+  EXPECT_NE(text("CenterCrop").find("follow their images"), std::string::npos);
   EXPECT_EQ(text("Normalize"), Registry<OpRecord>::find("Normalize")->doc);
   EXPECT_EQ(text("Compose"), Registry<OpRecord>::find("Compose")->doc);
 }

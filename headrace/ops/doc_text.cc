@@ -9,7 +9,7 @@ std::string doc_text(const OpRecord& record) {
   const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, record.example));
   const FieldState boxes{"boxes", FieldKind::kBoxes, DType::kFloat32, {-1, 4}, {}};
   if (op->moves() && op->cannot_move(boxes).empty()) {
-    out += "\n\nWhat lies in the images follows them: boxes of a known format, keypoints, planes.";
+    out += "\n\nBoxes of a known format, keypoints and planes follow their images.";
   }
   return out;
 }

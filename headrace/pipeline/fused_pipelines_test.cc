@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random pipelines: what the engine does in as few passes as it can equals doing every step on
-// finished pixels, byte for byte.
+// Random pipelines: fused passes equal doing every step on finished pixels, byte for
+// byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing moves alone: a step that moves pictures moves what lies in their coordinates too, or the
-// user has said that it may stay.
+// A step that moves pictures moves everything in their coordinates too, unless the user has said
+// that it may stay.
 //
 // Note [What is left behind]
 // A step leaves behind the spatial fields (images, masks, boxes, ...) that the record has and that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing moves alone: what a step may leave behind, and when it is refused.
+// Fields that a step may leave where they are, and when that is refused.
 #include <gtest/gtest.h>
 
 #include "headrace/pipeline/plan_test_records.h"
@@ -83,7 +83,8 @@ TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
       refusal(kDetection, {flip()}, lists()),
       "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) "
       "where it was | boxes in pixels follow it if their format is declared: kinds={\"boxes\": "
-      "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader without it; or "
+      "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader "
+      "without it; or "
       "fields=\"image\" of the transform moves it alone");
 }
 

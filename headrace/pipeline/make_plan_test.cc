@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a user wrote to steps: which fields each touches, what is refused and how, and what the
-// keys of the draws depend on.
+// From what a user wrote to steps: the fields of each, errors for invalid lists, and the keys of
+// random draws.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -49,12 +49,11 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   const size_t axes = value.leading.size();
   const auto picture = shape.begin() + std::ptrdiff_t(std::min(axes, shape.size()));
   if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
-    raise(
-        kBadStep,
-        "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
-            text_of(declared.dtype, shape) + ", and a clip stays as many frames",
-        "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; what else comes of it is a "
-        "new field");
+    raise(kBadStep,
+          "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
+              text_of(declared.dtype, shape) + ", and a clip stays as many frames",
+          "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; other results are "
+          "new fields");
   }
   for (size_t i = value.first; i < value.first + value.count; ++i) {
     FieldState state = step.after[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator in the list becomes a step: the fields that it acts on, and what it makes of them.
+// An operator in the list becomes a step: the fields that it acts on, and the result.
 #include <algorithm>
 #include <iterator>
 #include <utility>

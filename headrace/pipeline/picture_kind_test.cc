@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of pictures that nobody has heard of (a map of depths, say) is planned, read and moved as
-// masks are, because its record says so.
+// A new kind of picture (a depth map, say) is planned, read and moved as masks are, because its
+// record says so.
 #include <gtest/gtest.h>
 
 #include "headrace/base/registry.h"

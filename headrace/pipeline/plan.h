@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A validated pipeline: a flat program over numbered fields, and what comes out of it.
+// A validated pipeline: a flat program over numbered fields, and its outputs.
 //
 // Immutable after make_plan(); shared by all threads.
 #pragma once

@@ -53,8 +53,8 @@ int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
   }
   if (form.sound_frames < 0) {
     sound.left_open_by = label +
-                         ", whose clips last as long as their frames (fps= makes them "
-                         "equal, PadOrTrim() what is heard)";
+                         ", whose clips differ in length (fps= makes "
+                         "them equal, PadOrTrim() their audio)";
   }
   int first = -1;
   for (int i = 0; i < int(form.sounds()); ++i) {
@@ -97,7 +97,7 @@ void add_clip(PlanDraft& draft, int video, Step step) {
       if (draft.states[other].name != name) continue;
       raise(kBadClip,
             "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
-            "leave it out (\"" + name + "\": None), or what the transform adds");
+            "leave it out (\"" + name + "\": None), or the fields that the transform adds");
     }
   };
   if (form.times) {
@@ -180,7 +180,7 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
     if (state.clip_frame >= 0 && !is_picture(state.kind)) {
       raise(kBadClip,
             "[" + label + "] does not take \"" + state.name + "\", the audio of several clips",
-            "fields= names what it takes; or one clip of a video (num_clips=None)");
+            "select its input with fields=; or take one clip of a video (num_clips=None)");
     }
     if (state.kind != FieldKind::kVideo) continue;
     raise(kBadClip, "[" + label + "] does not take \"" + draft.states[field].name + "\", a video",

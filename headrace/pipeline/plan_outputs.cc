@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a plan: what is delivered, and what need not be done because nobody asked for it.
+// The end of a plan: the outputs, and the work that is dropped because no output needs it.
 #include <algorithm>
 #include <span>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions in the list: what crosses, what they may give back, and what they are told when they
-// give back something else.
+// Functions in the list: their arguments, their allowed results, and errors for other
+// results.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ragged outputs: what records of differing shape become in a batch that is one tensor a field.
+// Ragged outputs: records of differing shape in a batch that has one tensor per field.
 //
 // Note [Ragged outputs]
 // ragged="pad" makes one tensor with the longest record's extents on every open axis, "packed" the
@@ -161,7 +161,7 @@ void set_paddings(PlanDraft& draft) {
     const auto output = std::ranges::find(draft.outputs, name, &Output::name);
     if (output == draft.outputs.end() || output->padding.empty() || is_companion(*output)) {
       raise(kBadRagged, "pad_value= names \"" + name + "\", which is not padded",
-            "ragged=\"pad\" pads what is delivered and differs in shape");
+            "ragged=\"pad\" pads delivered fields that differ in shape");
     }
     double value = 0;
     const char *begin = given.data() + std::min(equals + 1, given.size()),

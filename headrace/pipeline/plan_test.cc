@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records through a plan: what begins, what is refused, coins, branches, and that a record of
-// tensors costs no allocation.
+// Records through a plan: beginnings, errors, coins, branches, and that a record of tensors needs
+// no allocation.
 #include "headrace/pipeline/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of plans: schemas, pipelines in short, records of tensors and files, and what a record
-// becomes.
+// For tests of plans: schemas, pipelines in short, records of tensors and files, and a record's
+// results.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning of row steps, and of what looks at the pictures that boxes lie on: Note [Row steps] in
+// Planning of row steps, and of steps that read the pictures of boxes: Note [Row steps] in
 // ops/op.h.
 #include <algorithm>
 

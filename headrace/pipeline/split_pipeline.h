@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline in two: what gives the same for a record in every epoch, and what follows it.
+// A pipeline in two: the part that gives the same for a record in every epoch, and the rest.
 //
 // Draws are keyed by an operator's branch and its ordinal among equal operators, so leaving
 // deterministic steps out before it changes no draw of an operator.

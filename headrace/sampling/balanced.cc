@@ -88,13 +88,13 @@ class BalancedExactly final : public Sampler {
 
 SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws) {
   check_draws(draws);
-  if (labels.empty()) raise(kUnusableOrder, "there are no labels to balance");
+  if (labels.empty()) raise(kUnusableOrder, "no labels to balance");
   return std::make_shared<Balanced>(labels, draws);
 }
 
 SamplerPtr balanced_exactly(const std::vector<int64_t>& labels, int64_t draws) {
   check_draws(draws);
-  if (labels.empty()) raise(kUnusableOrder, "there are no labels to balance");
+  if (labels.empty()) raise(kUnusableOrder, "no labels to balance");
   return std::make_shared<BalancedExactly>(labels, draws);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a batch in an order of which every slice costs about as much as any other of its size, so
-// that ranks, whatever their number, have as much to do.
+// that any number of ranks have equal work.
 #pragma once
 
 #include <bit>

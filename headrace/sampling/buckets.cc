@@ -98,7 +98,7 @@ class Buckets final : public Sampler {
 }  // namespace
 
 SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
-  if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
+  if (lengths.empty()) raise(kNoLengths, "no lengths to sort by");
   return std::make_shared<Buckets>(std::move(lengths), batch, pool);
 }
 
@@ -115,9 +115,10 @@ const SamplerRecord kBuckets{
     .per_record = PerRecord::kLengths,
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
-              .doc = "One number a record, which need not be whole (seconds), or the name of a "
-                     "field of one number, or of an audio field, whose headers are read once "
-                     "then (``source.lengths(name)`` gives them, to be kept).",
+              .doc =
+                  "One number per record, which need not be an integer (seconds), or the name of a "
+                  "field of one number, or of an audio field, whose headers are read once "
+                  "then (``source.lengths(name)`` gives them, to be kept).",
               .required = true},
     .params = {{.name = "batch_size",
                 .type = ParamType::kInt,

@@ -221,7 +221,7 @@ class WithinBudgets final : public Sampler {
 
 SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t most_buckets, int64_t most_records) {
   if (budgets.empty() || budgets[0].measure.lengths.empty()) {
-    raise(kNoLengths, "there are no lengths to sort by");
+    raise(kNoLengths, "no lengths to sort by");
   }
   return std::make_shared<WithinBudgets>(std::move(budgets), most_buckets, most_records);
 }
@@ -289,14 +289,15 @@ const SamplerRecord kBudget{
     .per_record = PerRecord::kDurations,
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
-              .doc = "One number a record, which need not be whole (seconds), or the name of a "
-                     "field of one number, or of an audio field, whose headers are read once "
-                     "then; or a tuple of these.",
+              .doc =
+                  "One number per record, which need not be an integer (seconds), or the name of a "
+                  "field of one number, or of an audio field, whose headers are read once "
+                  "then; or a tuple of these.",
               .required = true},
     .params = {{.name = "total",
                 .type = ParamType::kFloats,
-                .doc = "Of all ranks together, in the unit of the lengths; of an audio field in "
-                       "seconds. One number for each of several lengths.",
+                .doc = "Budget over all ranks, in the unit of the lengths (audio fields: "
+                       "seconds). One number for each of several lengths.",
                 .required = true,
                 .min_count = 1},
                {.name = "num_buckets",

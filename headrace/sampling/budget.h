@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of as many records as a budget holds: of sounds a number of seconds, of text of tokens.
+// Batches of as many records as a budget holds: seconds of audio, tokens of text.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ const SamplerRecord kCurriculum{
                 .minimum = 1},
                draws_param()},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
-      if (data.integers.empty()) raise(kUnusableOrder, "there are no records to order");
+      if (data.integers.empty()) raise(kUnusableOrder, "no records to order");
       const int64_t draws = draws_of(data, arguments);
       check_draws(draws);
       return std::make_shared<Curriculum>(data.integers,

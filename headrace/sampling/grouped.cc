@@ -14,7 +14,8 @@ namespace {
 
 const ErrorCode kBadGroups{
     "HR0755", ErrorKind::kConfig, "groups that make no batches",
-    "hr.sampling.grouped() makes batches of records with one key. Of batch_size it takes one number, "
+    "hr.sampling.grouped() makes batches of records with one key. Of batch_size it takes one "
+    "number, "
     "or one for each key in sorted order. With last=\"drop\" a key with fewer records than a batch "
     "has none, and where that is so for all keys an epoch is empty."};
 
@@ -119,7 +120,8 @@ const SamplerRecord kGrouped{
     .doc =
         "Batches of records with one key: all of one resolution, one language, one bucket.\n\n"
         "An epoch shuffles the records of each key. How many records batch k has, and of which key "
-        "they are, is the same in every epoch, so every epoch has as many batches, on all ranks. The "
+        "they are, is the same in every epoch, so every epoch has as many batches, on all ranks. "
+        "The "
         "loader is given no batch_size. ``np.digitize(lengths, bounds)`` makes buckets with bounds "
         "of your own.",
     .example = "hr.sampling.grouped([0, 1, 0, 1], batch_size=2)",
@@ -129,23 +131,26 @@ const SamplerRecord kGrouped{
               .doc = "A value for each record (integers or strings), or the name of an integer "
                      "field.",
               .required = true},
-    .params = {{.name = "batch_size",
-                .type = ParamType::kInts,
-                .doc = "Records of a batch, of all ranks together: one number, or one for each key "
-                       "in sorted order.",
-                .required = true,
-                .minimum = 1,
-                .maximum = 2147483647,
-                .min_count = 1},
-               {.name = "last",
-                .type = ParamType::kString,
-                .doc = "Of a key whose records do not fill its last batch. \"keep\": its batches "
-                       "differ by one record at most. \"drop\": other records are left out in each "
-                       "epoch. \"pad\": the first records of the key come again.",
-                .fallback = std::string("keep"),
-                .choices = {"keep", "drop", "pad"}}},
+    .params =
+        {{.name = "batch_size",
+          .type = ParamType::kInts,
+          .doc = "Records of a batch, of all ranks together: one number, or one for each key "
+                 "in sorted order.",
+          .required = true,
+          .minimum = 1,
+          .maximum = 2147483647,
+          .min_count = 1},
+         {.name = "last",
+          .type = ParamType::kString,
+          .doc =
+              "If a key's records do not fill its last batch: \"keep\" makes its batches differ by "
+              "one record at most, "
+              "\"drop\" leaves out other records in each epoch, \"pad\" repeats the first records "
+              "of the key.",
+          .fallback = std::string("keep"),
+          .choices = {"keep", "drop", "pad"}}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
-      if (data.integers.empty()) raise(kUnusableOrder, "there are no records to group");
+      if (data.integers.empty()) raise(kUnusableOrder, "no records to group");
       const std::string& last = arguments.text("last");
       const Rest rest = last == "keep" ? Rest::kKeep : last == "drop" ? Rest::kDrop : Rest::kPad;
       return std::make_shared<Grouped>(data.integers, arguments.integers("batch_size"), rest);

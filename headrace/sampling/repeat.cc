@@ -82,15 +82,17 @@ const SamplerRecord kRepeat{
     .doc =
         "Epochs of any length: all records once, then all again in another order, without a pause, "
         "cut into epochs of ``draws`` records.\n\n"
-        "For steps per epoch that do not depend on the size of the dataset (``draws`` is steps times "
-        "the global batch), and for runs that count steps: without ``draws`` the only epoch does not "
+        "For steps per epoch that do not depend on the size of the dataset (``draws`` is steps "
+        "times "
+        "the global batch), and for runs that count steps: without ``draws`` the only epoch does "
+        "not "
         "end. No table is kept, however long it is.",
     .example = "hr.sampling.repeat(draws=1000)",
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",
               .type = ParamType::kString,
-              .doc = "What is repeated: an order of this module or record numbers. None: all "
-                     "records, as the loader's ``shuffle`` says.",
+              .doc = "Order to repeat: one of this module, or record numbers. None: "
+                     "all records, as the loader's ``shuffle`` says.",
               .or_none = true},
     .params = {{.name = "draws",
                 .type = ParamType::kInt,

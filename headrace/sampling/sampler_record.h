@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order by its name: what it knows of each record, its parameters, how it is made. The file of
-// an order registers one, and hr.sampling has a class for each.
+// A sampler by its name: its per-record values, its parameters, and its factory. The file of an
+// order registers one, and hr.sampling has a class for each.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: whatever order registers itself keeps what loaders rely on.
+// Promise: every registered sampler keeps the contract of loaders.
 #include "headrace/sampling/sampler_record.h"
 
 #include <gtest/gtest.h>

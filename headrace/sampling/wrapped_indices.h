@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records at positions that may lie beyond the epoch's end: padding repeats its first records.
+// The records at positions that may be beyond the epoch's end: padding repeats its first records.
 #pragma once
 
 #include <cstdint>

@@ -109,7 +109,7 @@ std::string known_kinds() {
   for (const KindRecord* kind : all_kinds()) out += std::string(kind->name) + ", ";
   return out +
          "boxes:xyxy, boxes:xywh, boxes:cxcywh; or boxes:xyxy_normalized and the like; "
-         "boxes:xywhr, boxes:cxcywhr, boxes:xyxyxyxy of turned ones";
+         "boxes:xywhr, boxes:cxcywhr, boxes:xyxyxyxy for rotated ones";
 }
 
 // The field as what is said that it means; false where that cannot be.

@@ -6,7 +6,7 @@
 // on training on the old one without a word. So at the start of an epoch files are looked at, at
 // most kMostLooks of them and others each time: a dataset that was written again is noticed at
 // once, a single file among many within a few epochs. Files that are gone are not missed. Files of
-// storages that answer later are not looked at: each look would be a request.
+// asynchronous storages are not looked at: each look would be a request.
 //
 // Used by one thread.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose record is one file, a picture or a sound, with a class or without: folders and list
+// Sources whose record is one file of image or audio, with or without a class: folders and list
 // files.
 #pragma once
 

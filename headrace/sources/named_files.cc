@@ -25,8 +25,10 @@ const ErrorCode kLeadsOutside{
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is not an image",
-    "A list or table names this file as an image, audio or video, or a link in the dataset's folder "
-    "leads to it. It is outside that folder, and its first bytes are not those of such a file, so it is "
+    "A list or table names this file as an image, audio or video, or a link in the dataset's "
+    "folder "
+    "leads to it. It is outside that folder, and its first bytes are not those of such a file, so "
+    "it is "
     "not read: a mistake in the list or the link, or an attempt to read a file of this machine.",
     /*of_record=*/true};
 
@@ -74,8 +76,8 @@ Param outside_param() {
   return {.name = "outside",
           .type = ParamType::kBool,
           .doc =
-              "Read files whose names are absolute or have '..' in them, too: of datasets that "
-              "you trust.",
+              "Also read files whose names are absolute or "
+              "contain '..': for trusted datasets only.",
           .fallback = false,
           .decides = Decides::kReading};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a dataset names, and which of them may be read.
+// Files that a dataset refers to, and which of them may be read.
 //
-// Names that stand in data (annotations, tables) come from whoever made the data: one that is
-// absolute or has ".." in it would have any file of the machine read, so it is refused unless
-// outside=True is said. Lists and manifests are written by their users, and may name any file; but
-// what lies outside of the list's folder must be a picture, a sound or a video. So must what a link
-// leads to: people link whole datasets into place, and an archive may bring a link of its own.
+// Names in data (annotations, tables) come from the author of the data: one that is absolute or has
+// ".." in it would have any file of the machine read, so it is refused unless outside=True is said.
+// Lists and manifests are written by their users, and may name any file; but what lies outside of
+// the list's folder must be a picture, a sound or a video. So must what a link leads to: people
+// link whole datasets into place, and an archive may bring a link of its own.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source: a random-access collection of records, whatever it is made of.
+// A source: a random-access collection of records, of any origin.
 //
 // All const members may be called from any thread at any time.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of sources: records read whole, and what is refused.
+// For tests of sources: whole records, and errors.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -60,7 +60,7 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   for (double fraction : fractions) {
     if (!(fraction > 0 && fraction <= 1)) {
       raise(kBadSplit, "a fraction of " + std::to_string(fraction),
-            "each part's fraction lies between 0 and 1");
+            "each part's fraction must be between 0 and 1");
     }
   }
   const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose encoded pictures come as they are stored: how many channels they have and of which
-// samples stands in their headers, and a plan has to know it before a record is read.
+// A source whose encoded pictures come as they are stored: their channels and sample type are in
+// their headers, and a plan needs them before a record is read.
 #pragma once
 
 #include <functional>

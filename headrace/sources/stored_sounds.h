@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose sounds tell what they are: how many channels and which sample rate they have
-// stands in their headers, and a plan has to know it before a record is read.
+// A source whose audio fields have known channels and sample rate: they are in the headers, and a
+// plan needs them before a record is read.
 #pragma once
 
 #include "headrace/sources/source.h"

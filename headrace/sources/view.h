@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source that shows records of another under numbers of its own.
+// A source that shows records of another under its own numbers.
 #pragma once
 
 #include <algorithm>

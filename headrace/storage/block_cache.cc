@@ -108,7 +108,7 @@ std::string BlockCache::caution() {
 
 void BlockCache::warn(std::string text) {
   if (!std::exchange(cautioned_, true)) {
-    caution_ = std::move(text) + "; files are read from where they lie";
+    caution_ = std::move(text) + "; files are read from the storage";
   }
 }
 
@@ -422,7 +422,7 @@ void BlockCache::will_read(const FilePiece& piece, const Far& far) {
     for (const Part& part : parts) {
       if (!needed_->add(part.name, part.id.bytes, part.bytes, limit_ / 2)) {
         warn("the limit of the disk cache, " + std::to_string(limit_ >> 20) +
-             " MiB, is less than twice what the order reads from at a time; " +
+             " MiB, is less than twice the order's working set; " +
              std::to_string((2 * (needed_->bytes() + part.id.bytes) >> 20) + 1) +
              " MiB or more would do");
         break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache on local disk of files that lie far away: blocks of 8 MiB, shared by all processes of the
-// machine (block_folder.h), below whatever reads from a storage that answers later.
+// A cache on local disk for remote files: blocks of 8 MiB, shared by all processes of the machine
+// (block_folder.h), below whatever reads from an asynchronous storage.
 //
 // - Reads of a file whose identity is known are served from blocks; any other goes to the storage.
 // - A block is fetched whole where the order has announced it (will_read), where a read wants half

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of blocks on local disk: same bytes, each fetched once, whatever happens to the folder.
+// The cache of blocks on local disk: same bytes, each fetched once, whatever is done to the folder.
 #include "headrace/storage/block_cache.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls functions soon, on a few threads that exist only while there is something to call: for work
-// that waits for a disk or for Python, which the thread that asks for it must not. Thread-safe.
+// that waits for a disk or for Python, which the calling thread must not do. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes by their place: those of memory, or of an open file, of which no more is read than ranges
-// that are asked for. So a clip of a long film costs its own packets, and not the film.
+// Bytes by position: of memory, or of an open file, of which only requested ranges are read. So a
+// clip of a long film costs its own packets, and not the film.
 //
 // A small value; copies of one share what it has read, so they belong to one thread at a time.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls functions later, on one thread of its own: what stands for a network in tests.
+// Calls functions later, on one thread of its own: simulates a network in tests.
 // Thread-safe.
 #pragma once
 

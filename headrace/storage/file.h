@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, wherever they lie: each function asks the storage that the path names (storage.h).
-// All const members may be called from any thread.
+// Files in any storage: each function uses the storage that the path names (storage.h). All const
+// members may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class File {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened
-  // The piece, for callers that ask for many at once; known only of a storage that answers later.
+  // The piece, for callers that ask for many at once; known only of an asynchronous storage.
   FilePiece piece(uint64_t offset, uint64_t bytes) const {
     return {path_, offset, bytes, open_->known()};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of files, for what is kept about them between runs.
+// Times of files, for data kept about them between runs.
 #pragma once
 
 #include <cstdint>

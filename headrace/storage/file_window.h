@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small pieces of a file at places that mostly go forward: headers that a scan hops over.
+// Small pieces of a file at mostly increasing positions: headers that a scan reads.
 //
-// Where they lie close together a large read serves many of them; where they lie far apart little
-// more is read than what was asked for. Belongs to one thread; the file must outlive it.
+// If they are close together a large read serves many of them; if they are far apart little more is
+// read than what was asked for. Belongs to one thread; the file must outlive it.
 #pragma once
 
 #include <cstdint>

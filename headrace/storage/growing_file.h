@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that several threads and processes add to while others read it. What is appended lands in
-// one piece after what is there. Nothing is said about the order in which changes at given places
-// become visible, so what is read must prove itself (by a checksum).
+// A file that several threads and processes append to while others read it. Each append is written
+// in one piece. Nothing is said about the order in which changes at given places become visible, so
+// what is read must prove itself (by a checksum).
 //
 // Nothing here is an error worth words: a file that cannot be had, read or written is answered with
 // null or false, and errno. All members may be called from any thread.

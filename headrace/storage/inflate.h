@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflate (RFC 1951) as gzip, zlib and zip wrap it, from anybody's bytes: the output is capped, and
+// Deflate (RFC 1951) as gzip, zlib and zip wrap it, from untrusted bytes: the output is capped, and
 // memory is taken as it fills up, never as a header says.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deflate as hostile input, by each wrap: as much as it holds, into a place that is too small or
-// too large, and piece by piece. Whatever way is taken, the same bytes come out, or none.
+// too large, and piece by piece. Each way gives the same bytes, or none.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

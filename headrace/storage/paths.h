@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths as text, of any storage: what stands before "://" is kept, and "//" there is no separator.
+// Paths as text, of any storage: the part before "://" is kept, and "//" there is no separator.
 // None of these looks at a file. (joined() of base/text.h puts two together.)
 #pragma once
 

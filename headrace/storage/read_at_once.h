@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a file that are read by one request where its storage answers later: reads of them on
+// Bytes of a file that are read by one request where its storage is asynchronous: reads of them on
 // this thread take them from memory for as long as it lives. For what is made of many small parts
 // that lie together. Of local files nothing is read.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Until when reads of this thread wait for a storage that answers later (LaterStorage): one moment
-// for all that a record is made of. What comes after it is dropped where it arrives.
+// The deadline of this thread's reads from an asynchronous storage (LaterStorage): one for all
+// parts of a record. Later answers are dropped on arrival.
 #pragma once
 
 #include <cstdint>

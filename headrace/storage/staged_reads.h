@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that have arrived from a storage that answers later, for the reads of one thread.
+// Bytes that have arrived from an asynchronous storage, for the reads of one thread.
 //
 // Read-ahead knows which pieces of which files a record is made of, but not what the source does
 // with them. So it lets the source read as ever, on a thread where these pieces are staged: a read

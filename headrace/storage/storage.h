@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where files lie, as an interface: look, list, open, read by position, many reads at once.
+// The interface of a storage: look, list, open, read by position, many reads at once.
 //
 // A path says which storage: "memory://photos/a.jpg" is of the one that is registered as "memory",
 // a path without such a name is a local file. A storage is one file that registers its
@@ -59,7 +59,7 @@ class OpenFile {
   // The same into several places, one after the other in the file.
   virtual Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const = 0;
   virtual Result<FileIdentity> identity() const = 0;
-  // The same, where it is known without asking: of storages that answer later, and only of these.
+  // The same, where it is known without asking: of asynchronous storages, and only of these.
   virtual std::optional<FileIdentity> known() const { return {}; }
   // Asks for these bytes to be at hand soon; it may do nothing.
   virtual void will_read(uint64_t offset, uint64_t bytes) const { (void)offset, (void)bytes; }
@@ -94,7 +94,7 @@ class Storage {
   // error: a list that ends there looks like any other, and would lack records in silence.
   using EachEntry = std::function<bool(std::string_view name, PathKind kind)>;
   virtual Result<PathStatus> list(const std::string& path, const EachEntry& each) const = 0;
-  // With `known`, a storage that answers later asks for nothing yet: each read compares.
+  // With `known`, an asynchronous storage asks for nothing yet: each read compares.
   virtual Result<std::unique_ptr<OpenFile>> open(const std::string& path,
                                                  const FileIdentity* known) const = 0;
   // The whole file. `out` keeps its memory where that suffices; its contents mean nothing on an
@@ -107,7 +107,7 @@ class Storage {
   // Whether an answer takes so long that many must be under way at once: then read-ahead submits
   // what it will want, and no thread waits for any of it.
   virtual bool answers_later() const { return false; }
-  // Begins all of them. What is not a storage that answers later reads at once, on this thread.
+  // Begins all of them. What is not an asynchronous storage reads at once, on this thread.
   virtual void submit(std::vector<LaterRead> reads) const;
 };
 
@@ -123,7 +123,7 @@ const Storage& storage_of(std::string_view path);
 // The part before "://", empty without one; whether or not such a storage exists.
 std::string_view scheme_of(std::string_view path);
 inline bool answers_later(std::string_view path) { return storage_of(path).answers_later(); }
-// Adds a piece where it lies in a storage that answers later.
+// Adds a piece where it lies in an asynchronous storage.
 inline void add_piece(FilePiece piece, std::vector<FilePiece>& out) {
   if (answers_later(piece.path)) out.push_back(std::move(piece));
 }

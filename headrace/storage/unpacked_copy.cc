@@ -37,7 +37,7 @@ namespace {
 const ErrorCode kNoCache{
     "HR0209", ErrorKind::kConfig, "no directory to unpack into",
     "The file is compressed (gzip, zlib, Zstandard), and random access needs an uncompressed "
-    "copy, which Headrace makes once in the user's cache directory; there is none. Set "
+    "copy, which Headrace makes once in the user's cache directory, which does not exist. Set "
     "HEADRACE_CACHE to a directory on a disk with enough space, or decompress the file and open "
     "the result."};
 

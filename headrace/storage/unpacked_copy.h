@@ -2,10 +2,10 @@
 // A packed file (gzip, zlib, Zstandard) as a plain one in the user's cache folder, so that it can
 // be read by position.
 //
-// It is unpacked once, in constant memory, and used again for as long as the file stays as it is
-// and the copy what it was. Processes that want the same copy wait for the first; one
-// that is killed leaves nothing but an empty file. Whatever lies in the folder is a container to be
-// parsed like any other.
+// It is unpacked once, in constant memory, and used again as long as neither the file nor the
+// copy changes. Processes that want the same copy wait for the first; one that is killed leaves
+// nothing but an empty file. Whatever lies in the folder is a container to be parsed like any
+// other.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zstandard (RFC 8878), into memory and out of it. What is decompressed may be anybody's: the
-// output is capped by the caller, and what a header claims is checked against that first.
+// Zstandard (RFC 8878), into memory and out of it. Input is untrusted: the output is capped by the
+// caller, and what a header claims is checked against that first.
 //
 // The callers' own errors say what was damaged; the reasons here are libzstd's words, and empty
 // when all is well. Any thread may call these.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a name that no operator, format or error code has: what to write in its place.
+"""Hints for unknown names of operators, formats and error codes: what to write instead.
 
 Of torchvision's transforms, by name, where no operator has it:
 

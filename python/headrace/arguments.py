@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of arguments, checked: what is said where one has the wrong type or range."""
+"""Checks of arguments, and the errors for a wrong type or range."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials of clouds, from the libraries that know where users keep them: asked by the engine
-when the environment's variables name none, and again before they expire."""
+"""Credentials of clouds, from the clouds' own libraries: the engine asks for them when the
+environment's variables name none, and again before they expire."""
 
 from __future__ import annotations
 

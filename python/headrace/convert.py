@@ -79,7 +79,7 @@ def convert(
     if _core.scheme_of(os.fspath(dest)):  # else it would be a folder "s3:" here
         raise _WRONG_OPTION.error(
             f"{os.fspath(dest)!r} is an address, and no local path",
-            hint="write to a local folder, and copy what is there",
+            hint="write to a local folder, and copy the result",
         )
     src = open_source(source)
     if part is not None:

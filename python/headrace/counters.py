@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters: what a loader, and its copies to devices, count, as the engine's tables declare it.
+"""Counters of a loader and of its copies to devices, as the engine's tables declare them.
 
 ``stats()`` has the values; which of them count up, their unit, and what those of several ranks
 or devices come to, is known here to all who show them.

@@ -16,9 +16,8 @@ MODES = ("RGB", "L", "RGBA", "stored")
 LAYOUTS = ("HWC", "CHW")
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 _SIDEWAYS = (
-    "an Exif tag says that this image lies on its side, or is mirrored; it is given as it is "
-    "stored (exif_orientation=True turns it upright, exif_orientation=False says that this is "
-    "meant)"
+    "an Exif tag says that this image is rotated or mirrored; it is delivered as stored "
+    "(exif_orientation=True rotates it upright, exif_orientation=False says that this is meant)"
 )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of the environment that Headrace reads. What it does not read, or cannot follow, it
-says once, when it is imported."""
+"""The variables of the environment that Headrace reads. Unknown and invalid ones give a warning,
+once, at import."""
 
 from __future__ import annotations
 

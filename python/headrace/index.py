@@ -28,10 +28,10 @@ Path = str | os.PathLike[str]
 _NOTHING_BESIDE = declare(
     "HR0230",
     "config",
-    "nothing to keep beside the data",
-    "An index beside the data says where each record of containers lies that are read by ranges: "
-    "tar, TFRecord, RecordIO and MDS in a bucket or on a web server. Local containers are looked "
-    "through at once, packs have their index in them, and folders of files are listed.",
+    "nothing to keep next to the data",
+    "An index next to the data has the positions of records in containers that are read by ranges: "
+    "tar, TFRecord, RecordIO and MDS in a bucket or on a web server. Local containers are "
+    "scanned at once, packs have their index in them, and folders of files are listed.",
 )
 
 
@@ -63,7 +63,7 @@ def index(
     begin = time.perf_counter()
     if beside is not False:
         if out is not None or part is not None:
-            raise arguments.BAD_VALUE.error("beside= takes neither out= nor part=")
+            raise arguments.BAD_VALUE.error("beside= excludes out= and part=")
         files = _store_beside(open_source(source).engine, None if beside is True else beside)
         return {"files": files, "seconds": round(time.perf_counter() - begin, 3)}
     number = 0 if threads is None else arguments.integer("threads", threads, 1)

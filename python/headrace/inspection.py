@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking into a loader: its plan, one record step by step, images, times, and what they mean."""
+"""Inspection of a loader: its plan, one record step by step, images, times, and their meaning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a record is drawn over its image: which fields, and where their numbers say it lies."""
+"""Overlays of a record's image: which fields are drawn, and where."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``batch.per_record("boxes", "labels")``: a batch taken apart, a dictionary a record.
+"""``batch.per_record("boxes", "labels")``: a batch as one dictionary per record.
 
 What a record has of a field is found by how the field is batched, which the loader knows: an item
 of a list, a row of a tensor, the part of a padded row that is its own, rows between two offsets.

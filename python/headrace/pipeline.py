@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader's ``transforms=`` means: one list for the record, or one list a field."""
+"""The argument ``transforms=`` of a loader: one list for the record, or one list per field."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
             hidden = int(np.ma.getmaskarray(value).sum())
             raise ValueError(
                 f"{hidden:,} of {value.size:,} values are masked, and would be delivered: "
-                ".filled(value) says what they become"
+                "replace them with .filled(value)"
             )
         value = value.data
     array = np.asarray(value, **options)

@@ -133,7 +133,7 @@ def format_docstring(record: Mapping[str, Any]) -> str:
     """The reference text of a format: what it is, its parameters, an example."""
     lines = [record["doc"], "", "Args:"]
     several = ", a pattern of several, or a list of paths" if record["shards"] else ""
-    lines.append(f"    path: Where it lies{several}.")
+    lines.append(f"    path: Path of the dataset{several}.")
     for param in record["params"]:
         text = param["doc"] + words(param)
         lines.append(f"    {param['name']}: {text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of transforms as plain data, and back: what YAML, JSON and Hydra's configurations hold.
+"""Lists of transforms as plain data, and back: for YAML, JSON and Hydra's configurations.
 
 A step is ``{name: arguments}``, or the name alone; nested lists are lists again.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python code finds around it that belongs to a thread: context variables, and of torch
+"""Thread-local state around Python code: context variables, and of torch
 whether gradients are recorded, inference mode, autocast and the default device.
 
 Steps and sources in Python run on a thread of the engine's, and find there what the thread that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a file whole or not at all: on a full disk or after a power cut it is as it was before.
+"""Writes a file atomically: on a full disk or after a power cut it is unchanged.
 
 The bytes go to a file next to it first, under a name that no other file has. It is removed where
 writing fails; what an ended process leaves is known by its name.

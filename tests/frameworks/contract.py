@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What batches keep to in every framework. A framework's tests derive from Contract."""
+"""The contract of batches in every framework. A framework's tests derive from Contract."""
 
 from __future__ import annotations
 

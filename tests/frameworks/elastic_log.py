@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of an elastic job note, and which of it was committed.
+"""The log of an elastic job's ranks, and which of its steps were committed.
 
 The ranks of one world are a run. Each notes in LOG/RUN-WORLD-RANK.jsonl its position where it
 begins, which is that of the checkpoint, and then its steps: epoch, batch, the ids that are valid,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes read one loader: what each of them runs, and what must come out together.
+"""Two processes read one loader: the program of each, and their expected joint result.
 
 A program of theirs is called with OUT [--stop FILE] [--resume FILE]: it reads EPOCHS epochs, notes
 the ids of its batches in OUT/RANK.json, and saves or loads a checkpoint after STOP batches.

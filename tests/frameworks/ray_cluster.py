@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray's nodes on loopback, for tests and examples: two raylets of one machine, and nothing left."""
+"""Ray's nodes on loopback, for tests and examples: two raylets on one machine, cleaned up
+afterwards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all of Ray's tests use: one cluster, and photos."""
+"""Shared by all of Ray's tests: one cluster, and photos."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray: actors on a second node make rows of a loader, and are killed meanwhile."""
+"""Ray: actors on a second node make rows of a loader, and are killed while they do."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with Ray is an error in words, or rows are made here: never a hang, other bytes,
+"""Failures of Ray are clear errors, or rows are made locally: never a hang, other bytes,
 or a disk that fills up."""
 
 from __future__ import annotations

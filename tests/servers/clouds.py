@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that answer as Google Cloud Storage, Azure Blob Storage and the Hugging Face Hub do, by
-their public documentation: addresses, listings, and what they take as authorization."""
+their public documentation: addresses, listings, and accepted authorization."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of objects that misbehaves as it is asked to: ranges, ETags and If-Match as web servers
+"""An object server that misbehaves on demand: ranges, ETags and If-Match as web servers
 have them, the listings and signatures of S3, and a fault for any request.
 
 It listens on a free port of the loopback interface, and ends with its `with` block.

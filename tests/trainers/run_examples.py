@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs examples in forked processes, each alone, after what they import: their trainers. Prints
+"""Runs examples in forked processes, one by one, after importing their trainers. Prints
 the exit code of each.
 """
 

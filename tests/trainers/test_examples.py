@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example of a trainer runs as it stands, and leaves nothing behind."""
+"""Every example of a trainer runs unmodified, and cleans up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grain's protocols, with Grain: iterators with states out of a loader, sources into one."""
+"""Grain's protocols, with Grain: a loader as iterators with states, Grain's sources in a loader."""
 
 from __future__ import annotations
 

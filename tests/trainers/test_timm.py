@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""create_loader in timm's place: what train.py asks of a loader, and a kill in mid-epoch."""
+"""create_loader in place of timm's: train.py's use of a loader, and a kill in mid-epoch."""
 
 from __future__ import annotations
 

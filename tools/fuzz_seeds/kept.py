@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Headrace keeps in its cache: indexes of containers, listings of folders."""
+"""Headrace's cache files: indexes of containers, listings of folders."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds in the containers of videos, of a few bytes a packet, and what headrace-av answers."""
+"""Audio in video containers, of a few bytes per packet, and replies of headrace-av."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds of all kinds as libsndfile writes them."""
+"""Audio files of all kinds as libsndfile writes them."""
 
 from __future__ import annotations
 

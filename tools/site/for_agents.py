@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a coding agent reads: llms.txt, every page as Markdown, and one page with the two tasks that
+"""Pages for coding agents: llms.txt, every page as Markdown, and one page with the two tasks that
 come up most, whose tables are those of the reference.
 """
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of AAC-LC -> samples, by headrace-av, whatever container they lie in. For one thread,
-// which keeps the process.
+// Packets of AAC-LC -> samples, by headrace-av, from any container. For one thread, which keeps the
+// process.
 #pragma once
 
 #include <cstdint>

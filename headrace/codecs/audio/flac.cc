@@ -44,7 +44,7 @@ Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t siz
     return truncated_audio("FLAC", "ends within its header");
   }
   if ((bytes[kMagic] & 0x7F) != 0 || big_u32(bytes, kMagic) % (1u << 24) != kStreamInfo) {
-    return corrupt_sound("FLAC", "its first block is no STREAMINFO");
+    return corrupt_sound("FLAC", "its first block is not STREAMINFO");
   }
   const std::span<const uint8_t> info = bytes.subspan(kMagic + kBlockHeader, kStreamInfo);
   FlacHeader header;

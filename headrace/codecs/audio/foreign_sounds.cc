@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sounds that are recognized and not read, so that a folder does not leave them out in silence.
+// Audio formats that are recognized but not read, so that no folder leaves them out silently.
 #include <algorithm>
 #include <string_view>
 

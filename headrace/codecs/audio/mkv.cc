@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sound of Matroska and WebM. Its packets are put into the container that their codec has of
-// its own (Opus and Vorbis into Ogg, FLAC, MP3 and samples into theirs), and whoever reads that
-// reads them; AAC goes to headrace-av packet by packet.
+// Audio of Matroska and WebM. Packets are put into their codec's own container (Opus and Vorbis
+// into Ogg, FLAC, MP3 and samples into theirs), and read from there; AAC goes to headrace-av packet
+// by packet.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -364,7 +364,7 @@ bool begins_like_matroska(MkvBytes bytes) {
 const AudioCodecRecord kMkvSound{
     .name = "mka",
     .doc = "The audio of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, samples.",
-    .oracle = "what the reader of its codec gives",
+    .oracle = "as the reader of its codec",
     .suffixes = {".mka", ".weba"},
     .sniff = [](MkvBytes) { return false; },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<MkvDecoder>(); },

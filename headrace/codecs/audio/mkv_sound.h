@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first track of sound of a Matroska or WebM file (RFC 9559): where its packets lie, and when
-// they are heard. Hostile bytes; time and memory in proportion to them.
+// The first audio track of a Matroska or WebM file (RFC 9559): positions and times of its packets.
+// Hostile bytes; time and memory in proportion to them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the sound of a Matroska file: an error, or packets that lie inside of it, put into
-// the container of their codec and read from there.
+// Any bytes as the audio of a Matroska file: an error, or packets inside of it, put into the
+// container of their codec and read from there.
 #include <algorithm>
 #include <cstdlib>
 

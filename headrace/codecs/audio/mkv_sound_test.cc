@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sound of Matroska files whose blocks hold several frames each (RFC 9559, 10.3).
+// Audio of Matroska files whose blocks hold several frames each (RFC 9559, 10.3).
 #include "headrace/codecs/audio/mkv_sound.h"
 
 #include <gtest/gtest.h>

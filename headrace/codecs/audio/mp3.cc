@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MP3 (MPEG audio, layers I to III), by libmpg123: without the delay and padding that LAME's tag
-// tells of; from some frames before the window's first one on, which the overlap needs.
+// specifies; from some frames before the window's first one on, which the overlap needs.
 #include <mpg123.h>
 
 #include <algorithm>
@@ -244,8 +244,8 @@ class Mp3Decoder final : public AudioDecoder {
     if (!more) return more.error();
     if (!*more) return {};
     return unread_sound(kMp3Name,
-                        "has more frames than its Xing tag says: several files, one behind the "
-                        "other, or one that was cut",
+                        "has more frames than its Xing tag says: several concatenated files, or "
+                        "a truncated one",
                         "rewrite it without loss: ffmpeg -i in.mp3 -c copy out.mp3");
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first track of sound of an MP4 file: where its packets lie, and which of their samples are
-// heard. Hostile bytes; time and memory in proportion to them.
+// The first audio track of an MP4 file: positions of its packets, and which of their samples are
+// audible. Hostile bytes; time and memory in proportion to them.
 #pragma once
 
 #include <cstdint>

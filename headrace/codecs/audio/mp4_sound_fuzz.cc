@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an MP4 file of sound: an error, or packets that lie inside of it.
+// Any bytes as an MP4 audio file: an error, or packets inside of it.
 #include <cstdlib>
 
 #include "headrace/codecs/audio/aac_packets.h"

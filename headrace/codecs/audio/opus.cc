@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opus in Ogg, by libopusfile: at 48 kHz, which is all that it decodes to. What lies before the
-// window is decoded, too, as far as the window depends on it (opus_start.h).
+// Opus in Ogg, by libopusfile: at 48 kHz, which is all that it decodes to. Samples before the
+// window are decoded, too, as far as the window depends on them (opus_start.h).
 #include <opusfile.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file as a stream, for libraries that ask for one. A read that fails ends the stream; what the
-// library makes of that is not what was wrong, so whoever called it asks here first.
+// A file as a stream, for libraries that ask for one. A read that fails ends the stream; the
+// library then reports another error, so callers ask here first.
 #pragma once
 
 #include <algorithm>

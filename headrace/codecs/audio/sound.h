@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sound on its way, before it has samples: which part of a file is wanted, and how much silence
-// around it. Steps that cut or pad edit it, and the codec is asked for what is left.
+// Audio before it has samples: which part of a file is wanted, and how much silence around it.
+// Steps that cut or pad edit it, and the codec decodes the rest.
 //
 // A value; it borrows the encoded bytes, or shares the open file that they are read from.
 #pragma once

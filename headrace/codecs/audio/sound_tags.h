@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags around the sound of a file: ID3v2 (section 3.1) before it; APE and ID3v1 behind it.
+// Tags around a file's audio: ID3v2 (section 3.1) before it; APE and ID3v1 after it.
 #pragma once
 
 #include <algorithm>

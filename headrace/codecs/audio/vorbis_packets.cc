@@ -70,7 +70,7 @@ Error corrupt_vorbis(std::string what) { return corrupt_sound("Vorbis", std::mov
 Result<std::vector<std::span<const uint8_t>>> vorbis_headers(std::span<const uint8_t> parameters) {
   size_t sizes[kHeaders] = {}, at = 1;
   if (parameters.empty() || parameters[0] != kHeaders - 1) {
-    return corrupt_vorbis("its decoder's parameters are no three packets");
+    return corrupt_vorbis("its decoder parameters are not three packets");
   }
   for (size_t i = 0; i + 1 < kHeaders; ++i) {
     uint8_t more = 255;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many samples packets of Vorbis hold, which only its own library can tell.
+// Sample counts of Vorbis packets, which only its own library can compute.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ Error avif_error(avifResult result, std::span<const uint8_t> bytes) {
     case AVIF_RESULT_OUT_OF_MEMORY:
       return too_large_picture(kAvifName);
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
-      return unread_picture(kAvifName, "for whose coding libavif has no decoder");
+      return unread_picture(kAvifName, "with a coding for which libavif has no decoder");
     default:
       return corrupt_picture(kAvifName, avif_library().text_of(result));
   }

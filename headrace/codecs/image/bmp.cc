@@ -119,7 +119,7 @@ Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
       picture.masks.of[i] = u32(masks_at + 4 * i);
     }
     const std::optional<BmpMasks> known = known_masks(bits, picture.masks);
-    if (!known) return unread_picture(kBmpName, "whose samples lie at unusual bits");
+    if (!known) return unread_picture(kBmpName, "with samples at unusual bit positions");
     picture.masks = *known;
   } else if (picture.compression == 0) {
     picture.masks =

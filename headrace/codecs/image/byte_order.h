@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of formats that have the low byte first, or the high one. Callers check bounds.
+// Little-endian and big-endian numbers. Callers check bounds.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for what is a picture, or often stands where one should, and that no codec here reads.
+// Names of image formats that no codec here reads, and of other files often found in their place.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIF, by giflib: the first frame on its canvas. What the frame leaves free is the transparent
-// index where it has one, else index 0, as Pillow shows it.
+// GIF, by giflib: the first frame on its canvas. Pixels outside of the frame have the transparent
+// index if there is one, else index 0, as with Pillow.
 #include <gif_lib.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HEIF, by libheif: the primary picture of HEIC files, and of others whose coding libheif knows. It
-// is turned and cut as the file says, which is part of the format. Nothing decodes windows of it.
+// is rotated and cropped as the file specifies. Windows cannot be decoded alone.
 #include <libheif/heif.h>
 
 #include <algorithm>
@@ -108,7 +108,8 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   if (!heif.library.is_open()) return heif.library.missing();
   if (!hevc_library().is_open()) return hevc_library().missing();
   const HeifItems items = look_at_heif_items(bytes);
-  if (items.other_codings) return unread_picture(kHeifName, "whose pixels are not coded as HEVC");
+  if (items.other_codings)
+    return unread_picture(kHeifName, "with pixels that are not coded as HEVC");
   HeifPicture picture;
   picture.context.reset(heif.allocate());
   if (!picture.context) return too_large_picture(kHeifName);
@@ -200,7 +201,7 @@ class HeifDecoder : public ImageDecoder {
 const CodecRecord kHeif{
     .name = "heif",
     .doc =
-        "HEIF: the primary image of HEIC files, with and without alpha, turned as the file says.",
+        "HEIF: the primary image of HEIC files, with and without alpha, rotated as the file says.",
     .oracle =
         "pillow-heif, colors by Pillow's convert: within 3 levels, since libheif's conversion of "
         "YCbCr differs between its versions; samples of HEVC are exact",

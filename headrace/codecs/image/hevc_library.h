@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes the HEVC pictures of HEIF files for libheif, by libde265. Any thread may call it.
 //
-// libheif's own plugin ignores what libde265 says of damage, and both deliver blocks of pixels that
+// libheif's own plugin ignores libde265's reports of damage, and both deliver blocks of pixels that
 // no slice of the file has written: whatever was in that memory before. Here they are an error.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Into how many pieces a JPEG 2000 codestream is cut (ISO/IEC 15444-1, Annex B): OpenJPEG keeps
-// something for each tile, precinct and code-block, however few samples these have. Bounds-checked,
+// The number of pieces in a JPEG 2000 codestream (ISO/IEC 15444-1, Annex B): OpenJPEG allocates
+// memory for each tile, precinct and code-block, however few samples these have. Bounds-checked,
 // allocates nothing; any thread may call it.
 #pragma once
 

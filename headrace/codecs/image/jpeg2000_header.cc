@@ -76,7 +76,7 @@ Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file) {
   for (int c = 0; c < header.components; ++c) {
     const uint8_t* const component = stream.data() + kSizBytes + 3 * size_t(c);
     if (component[0] != depth || component[1] != 1 || component[2] != 1) {
-      return unread_picture(kJpeg2000, "whose channels differ in depth or are subsampled");
+      return unread_picture(kJpeg2000, "with channels that differ in depth or are subsampled");
     }
   }
   header.bits = (depth & 0x7F) + 1;

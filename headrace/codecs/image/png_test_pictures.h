@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the PNG tests: pictures of every kind, what libpng used plainly makes of a file (all rows,
-// its own transformations), and what the codec makes of it.
+// For the PNG tests: pictures of every kind, libpng's plain result for a file (all rows, its own
+// transformations), and the codec's.
 #pragma once
 
 #include <gtest/gtest.h>

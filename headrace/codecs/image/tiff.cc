@@ -419,12 +419,13 @@ class TiffDecoder : public ImageDecoder {
 const CodecRecord kTiff{
     .name = "tiff",
     .doc =
-        "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, of every "
+        "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, of "
+        "every "
         "compression that libtiff has. page= chooses one of several images.",
     .oracle =
         "Pillow 13's TIFF plugin, colors by its convert: bytes are equal but for JPEG inside, "
         "which is the system's libjpeg-turbo (16-bit gray as the user says, other 16-bit samples "
-        "are their high byte, alpha is dropped; turned by exif_orientation=True)",
+        "are their high byte, alpha is dropped; rotated by exif_orientation=True)",
     .suffixes = {".tif", ".tiff"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

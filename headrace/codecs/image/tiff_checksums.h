@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums that libtiff may pass over: it stops unpacking when a strip or tile has its bytes, and
-// the sum comes after whatever follows them. (Builds with libdeflate look at most of them.) Those
-// of deflate, and of Zstandard where a frame has one; LZMA's stay libtiff's.
+// Checksums that libtiff may skip: it stops unpacking when a strip or tile has its bytes, and the
+// sum comes after whatever follows them. (Builds with libdeflate look at most of them.) Those of
+// deflate, and of Zstandard where a frame has one; LZMA's stay libtiff's.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // WebP, by libwebp: lossy, lossless, with alpha; of an animation the first frame on its canvas,
-// around which all is black, as Pillow shows it. What is decoded is the window, and rows above it
-// in part.
+// around which all is black, as Pillow shows it. Only the window is decoded, and part of the rows
+// above it.
 #include <webp/decode.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of a stream's headers, the high one of a byte first; behind the last byte all are zero,
-// which good() tells.
+// Bits of a stream's headers, the high one of a byte first; after the last byte all are zero; see
+// good().
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with the high byte first, one after another, out of anybody's bytes: after the first that
-// is not there all are zero, so a parser asks good() once, before it believes one.
+// Reads big-endian numbers, one by one, from untrusted bytes: after the first missing one all are
+// zero, so a parser asks good() once, before it believes one.
 #pragma once
 
 #include <cstddef>

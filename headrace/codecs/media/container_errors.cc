@@ -21,7 +21,7 @@ const ErrorCode kCorruptVideo{
 const ErrorCode kTruncatedVideo{
     "HR0362", ErrorKind::kData, "truncated video",
     "The file ends before the packets it announces. Usual causes are an interrupted download, "
-    "copy or recording. Restore the file, remux what is there (ffmpeg -i in.mp4 -c copy out.mp4), "
+    "copy or recording. Restore the file, remux the rest (ffmpeg -i in.mp4 -c copy out.mp4), "
     "or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadVideo{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of EBML (RFC 8794), one after another: none that reaches out of what it lies in.
-// Allocates nothing; the bytes stay the caller's.
+// The elements of EBML (RFC 8794), one by one: none that exceeds its parent. Allocates nothing; the
+// bytes stay the caller's.
 #pragma once
 
 #include <bit>

@@ -207,7 +207,7 @@ Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& pro
   if (!ready) return std::move(ready.error());
   if (ready->kind == media::ReplyKind::kFailed) return failure_of(*ready);
   if (ready->kind != media::ReplyKind::kReady || ready->version != media::kVersion) {
-    return no_media_process(program + " is not the one that was built with this library",
+    return no_media_process(program + " is not from the same build as this library",
                             "install Headrace again");
   }
   process->address_space_ = ready->address_space;
@@ -252,7 +252,7 @@ void MediaProcess::end() {
 Result<void> MediaProcess::reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes) {
   if (!packets_.grow(packet_bytes, PROT_READ | PROT_WRITE) ||
       !frames_.grow(frame_bytes, PROT_READ)) {
-    return undecoded_video("there is no memory for its packets and frames",
+    return undecoded_video("not enough memory for its packets and frames",
                            "leave such records out (on_error=)");
   }
   const uint64_t all =
@@ -282,7 +282,7 @@ Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patienc
   if (send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof request) {
     if (errno != EAGAIN) return ended();
     end();
-    return ended_media_process("the process that decodes it answers without being asked");
+    return ended_media_process("the decoding process sent an unexpected reply");
   }
   return receive(patience);
 }

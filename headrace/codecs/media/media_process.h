@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// headrace-av as the engine sees it: started, asked, waited for, and ended when it does not answer.
-// One thread at a time uses a process; any thread may start or end one.
+// The engine's handle of headrace-av: starts it, sends requests, waits, and ends it when it does
+// not answer. One thread at a time uses a process; any thread may start or end one.
 //
 // It ends with this object, and with this process whatever happens to it. In a process that is
 // forked from this one (a DataLoader's worker) the object is one that is_running() no more, and

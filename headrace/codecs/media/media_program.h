@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where headrace-av lies, and what it needs. Any thread may ask.
+// Finds headrace-av and its requirements. Any thread may ask.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a file, as EbmlElements has those of memory, without reading more of it than
+// The elements of a file, as EbmlElements reads those in memory, without reading more of it than
 // their heads: of each what says how large it is, and the first bytes behind that.
 #pragma once
 

@@ -56,8 +56,8 @@ Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
   }
   if (out.moov.empty()) {
     return truncated_video(kMp4Name,
-                           "has no box moov, which says where its packets lie and often stands at "
-                           "the end");
+                           "has no box moov, the table of its "
+                           "packets, which is often at the end");
   }
   return out;
 }

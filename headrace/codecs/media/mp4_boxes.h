@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boxes of ISO/IEC 14496-12, 4.2, one after another: none that reaches out of what it lies in.
-// Allocates nothing; the bytes stay the caller's. And what a file is made of, without reading more
-// of it than the heads of its boxes, and the one that says where packets lie.
+// The boxes of ISO/IEC 14496-12, 4.2, one by one: none that exceeds its parent. Allocates nothing;
+// the bytes stay the caller's. And the boxes of a file, without reading more of it than the heads
+// of its boxes, and the one that says where packets lie.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The box esds: what an MPEG-4 stream is, and what its decoder needs first (ISO/IEC
-// 14496-1, 7.2.6).
+// The box esds: the type of an MPEG-4 stream, and its decoder's configuration (ISO/IEC 14496-1,
+// 7.2.6).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that an MP4 track has in fragments (ISO/IEC 14496-12, 8.8): moof boxes behind the
-// moov box, each with the packets of some seconds. No packet is read.
+// The packets that an MP4 track has in fragments (ISO/IEC 14496-12, 8.8): moof boxes after the moov
+// box, each with the packets of some seconds. No packet is read.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small MP4 files for tests: a track is said in words, and each box can be replaced.
+// Writes small MP4 files for tests: a track is described in words, and each box can be replaced.
 #pragma once
 
 #include <cstdint>

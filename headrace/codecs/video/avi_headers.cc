@@ -62,7 +62,7 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
         kAviName,
         "holds images of the codec " +
             (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
-            (no_times ? ", whose order AVI does not tell" : ""),
+            (no_times ? ", whose order AVI does not specify" : ""),
         no_times ? "write it again once, which leaves the images as they are: ffmpeg -fflags "
                    "+genpts -i in.avi -c copy out.mp4"
                  : kEncodeAnew);

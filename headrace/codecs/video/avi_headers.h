@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunks of an AVI file, and what its headers say of the first track of pictures (Microsoft's
-// "AVI RIFF File Reference", and OpenDML 1.02 for files of gigabytes).
+// The chunks of an AVI file, and the headers of its first video track (Microsoft's "AVI RIFF File
+// Reference", and OpenDML 1.02 for files of gigabytes).
 #pragma once
 
 #include <cstdint>

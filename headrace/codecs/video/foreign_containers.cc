@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers that are recognized and not read: without times of their packets (program streams), or
-// rare in data sets. What lies in them is put into MP4 as it is.
+// rare in data sets. Their contents can be put into MP4 as they are.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -39,8 +39,9 @@ const ForeignContainer* foreign_container_of(std::span<const uint8_t> bytes) {
 const VideoContainer kForeign{
     .name = "others",
     .doc =
-        "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them again; files "
-        "whose names say MPEG-TS, Ogg or a bare stream are listed, and refused (HR0360).",
+        "WMV, FLV, MPEG-PS: recognized, and rejected (HR0363) with a command that converts them; "
+        "MPEG-TS, Ogg "
+        "and bare streams, by their suffixes, are listed, and rejected (HR0360).",
     .suffixes = {".wmv", ".flv", ".mpg", ".mpeg", ".vob", ".ts", ".mts", ".m2ts", ".ogv", ".ivf",
                  ".h264", ".264", ".h265", ".265", ".hevc"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_container_of(bytes) != nullptr; },

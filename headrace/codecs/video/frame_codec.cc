@@ -88,7 +88,7 @@ class FrameDecoder final : public ImageDecoder {
       if (frame_.planes > 1 && frame_.color.matrix == ColorMatrix::kOther) {
         job.result = Error{.code = &kUnknownColors,
                            .what = "unknown color matrix",
-                           .hint = "convert the file once, or correct what it says"};
+                           .hint = "convert the file once, or correct its metadata"};
         continue;
       }
       for (int y = 0; y < job.window.height; y += rows_) {
@@ -226,7 +226,8 @@ const CodecRecord kFrame{
     .name = "frame",
     .doc = "Frames of a video, as their decoder gives them.",
     .oracle =
-        "libswscale's default conversion on x86: bytes are equal for 8 bits, 4:2:0 and 4:2:2, where "
+        "libswscale's default conversion on x86: bytes are equal for 8 bits, 4:2:0 and 4:2:2, "
+        "where "
         "the height is even",
     .suffixes = {},
     .sniff = [](std::span<const uint8_t>) { return false; },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoded frame as a picture: its rows are converted to RGB when somebody wants them, of a window
-// only, and go the way that every other picture's rows go (image/frame_picture.h).
+// A decoded frame as a picture: the rows of a window are converted to RGB on demand, and take the
+// same path as every other picture's rows (image/frame_picture.h).
 //
 // No bytes are recognized as a frame, and the codec is in no registry: what it is given is the
 // description of a frame in this process's memory, never a file's bytes.

@@ -36,11 +36,10 @@ Where place_of(const VideoTrack& track, uint32_t packet) {
 
 Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes) {
   if (track.codec == VideoCodec::kH264 && is_h264_field(track.parameters, bytes)) {
-    return {
-        .code = &kMissingFrame,
-        .what = "the two fields of a frame lie in packets of their own: " + frame_of(track, packet),
-        .where = place_of(track, packet),
-        .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
+    return {.code = &kMissingFrame,
+            .what = "the two fields of a frame are in separate packets: " + frame_of(track, packet),
+            .where = place_of(track, packet),
+            .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
   }
   return {.code = &kMissingFrame,
           .what = "no frame came out of the decoder for " + frame_of(track, packet),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From packets to frames: which are shown, and in what order. What all containers share.
+// From packets to frames: which are shown, and in what order. Shared by all containers.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VideoDecoder that asks a process of its own, headrace-av.
+// The VideoDecoder that uses a separate process, headrace-av.
 #pragma once
 
 #include <cstddef>

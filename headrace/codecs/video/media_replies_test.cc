@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in headrace-av's place that say what they like: this test itself, started under names.
+// Programs in headrace-av's place that send arbitrary replies: this test itself, under other names.
 #include "headrace/codecs/video/media_replies.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets -> frames. What decodes is another process, or, where the user trusts the files, this
-// one; nobody but these two knows which. A decoder is for one thread, and keeps its library's state
-// from one call to the next.
+// Packets -> frames. The decoder is another process, or, if the user trusts the files, this one;
+// callers cannot tell. A decoder is for one thread, and keeps its library's state from one call to
+// the next.
 #pragma once
 
 #include <cstdint>

@@ -238,7 +238,7 @@ Result<VideoTrack> track_from_video_index(std::span<const uint8_t> index, uint64
   if (in.text(kIndexMagic.size()) != kIndexMagic) return bad_index("it is of another version");
   if (hash.number<uint64_t>() != hash_of(content)) return bad_index("it is damaged");
   VideoTrack track;
-  if (!read_head(in, track)) return bad_index("what it says of the stream makes no sense");
+  if (!read_head(in, track)) return bad_index("its description of the stream is invalid");
   const auto packets = in.number<uint32_t>(), frames = in.number<uint32_t>();
   // A packet takes a byte at least, for its size; a frame none, but there are no more of them.
   if (!in.good() || packets > in.left() || packets > kMostVideoPackets || frames > packets) {
@@ -247,7 +247,7 @@ Result<VideoTrack> track_from_video_index(std::span<const uint8_t> index, uint64
   track.packets.resize(packets);
   track.frames.resize(frames);
   if (!read_packets(in, file_bytes, track) || !read_frames(in, track) || !in.at_end()) {
-    return bad_index("its packets do not lie in a file of " + std::to_string(file_bytes) +
+    return bad_index("its packets do not fit into a file of " + std::to_string(file_bytes) +
                      " bytes");
   }
   return track;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for cuda_device.cc where Headrace is built without CUDA.
+// Replaces cuda_device.cc where Headrace is built without CUDA.
 #include <cstdlib>
 
 #include "headrace/device/cuda/cuda_devices.h"

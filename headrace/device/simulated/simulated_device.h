@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that exists to find mistakes: it does queued work as late as it may, in an order drawn
-// from a seed, spoils memory that is given back, and keeps a clock of its own.
+// A device for finding bugs: it does queued work as late as it may, in an order drawn from a seed,
+// overwrites freed memory, and has its own clock.
 //
 // Nothing runs by itself. Each call draws whether some queued work is done and whose; the rest is
 // done when somebody waits for it. So a copy whose source is overwritten too early, or a reader

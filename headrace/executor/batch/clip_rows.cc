@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips in a batch: a row holds one frame behind the other, each rendered to where it belongs.
+// Clips in a batch: a row holds its frames in sequence, each rendered into its place.
 //
 // Frames lie whole, whatever the order of axes that is delivered: with the channels before time it
 // is a view with strides (of channels that lie last, what torch calls channels_last_3d).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of ragged fields will lie, predicted before one of them is read (Note [Lengths
-// first] in ops/op.h).
+// The layout of ragged fields' rows, predicted before one of them is read (Note [Lengths first] in
+// ops/op.h).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are no pictures, written into a batch's rows: numbers, sounds, text.
+// Writes values other than pictures into a batch's rows: numbers, audio, text.
 #include <algorithm>
 #include <cstring>
 

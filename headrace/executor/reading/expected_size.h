@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the next record will hardly exceed: what nearly all of late had. One giant among them
-// does not count, or a thousand small ones after it would wait for room that they do not need.
-// The owner guards it.
+// Upper estimate of the next record's size from recent sizes, outliers ignored. A single giant does
+// not count, or a thousand small records after it would wait for memory that they do not need. The
+// owner guards it.
 #pragma once
 
 #include <algorithm>

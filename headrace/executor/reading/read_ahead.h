@@ -6,7 +6,7 @@
 // - Local files: a worker reads what it has claimed itself, which is the fastest way while they lie
 //   in the page cache. When reads turn out to wait for a device, readers start and run ahead
 //   (read_ahead_threads.cc). A source in Python is always read so, by one reader.
-// - A storage that answers later is asked for many records at once, neighbors in a file by one
+// - An asynchronous storage is asked for many records at once, neighbors in a file by one
 //   read; no thread waits for any (read_ahead_later.cc). How many is ReadDepth's affair.
 // - Memory is not read ahead.
 // At the end of a stream the first records of the one that will follow are read, if it is known.
@@ -53,7 +53,7 @@ struct ReadOrder {
 class ReadAhead {
  public:
   // A record's file with more than `max_bytes` is not read. `by_range` as RecordData has it. For
-  // `record_timeout` seconds a record's bytes are waited for, in a storage that answers later; 0:
+  // `record_timeout` seconds a record's bytes are waited for, in an asynchronous storage; 0:
   // without end.
   ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
             size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {},

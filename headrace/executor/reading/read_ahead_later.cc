@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead of a storage that answers later: many reads are submitted at once, and no thread
+// Reading ahead of an asynchronous storage: many reads are submitted at once, and no thread
 // waits for any. The worker that fetches a record reads it as ever, from the bytes that have
 // arrived (staged_reads.h).
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead of a storage that answers later.
+// Reading ahead of an asynchronous storage.
 #include <gtest/gtest.h>
 
 #include <algorithm>

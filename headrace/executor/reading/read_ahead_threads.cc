@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead by threads: of local files, when a device turns out to be slow, and of sources in
+// Reading ahead by threads: of local files, if a disk turns out to be slow, and of sources in
 // Python.
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of tensors that stand in a file: whether they are possible, and whether they fit.
+// Checks sizes of tensors stated in a file: whether they are possible, and whether they fit.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrow IPC files and streams, and what Hugging Face's `save_to_disk` makes of
-// them, which pyarrow reads.
+// Arrow IPC files and streams, also those of Hugging Face's `save_to_disk`; pyarrow reads
+// them.
 #include <algorithm>
 
 #include "headrace/base/json_reader.h"
@@ -119,7 +119,8 @@ const FormatRecord kArrow{
     .name = "arrow",
     .doc =
         "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
-        "Face's save_to_disk writes, through pyarrow; values are read when they are wanted. Columns "
+        "Face's save_to_disk writes, through pyarrow; values are read when they are wanted. "
+        "Columns "
         "are fields as with Parquet; names of classes come from the dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",
     .params = {python_fields_param(),

@@ -113,7 +113,7 @@ std::vector<FilePart> parts_of(const std::vector<std::string>& files, const Vers
     FilePart part = open_binary(file);
     if (part.size() % version.stride() != 0) {
       throw Exception(damaged_array(file, std::to_string(part.size()) +
-                                              " bytes are no whole number of records of " +
+                                              " bytes are not a whole number of records of " +
                                               std::to_string(version.stride())));
     }
     part.count = static_cast<int64_t>(part.size() / version.stride());

@@ -64,7 +64,7 @@ TEST_F(Cifar, DamageIsNamed) {
   };
   const Error cut = refused(record("\7", 1, 2, 3).substr(0, 3000));
   EXPECT_EQ(cut.code->id, "HR0424");
-  EXPECT_EQ(cut.what, "3000 bytes are no whole number of records of 3073");
+  EXPECT_EQ(cut.what, "3000 bytes are not a whole number of records of 3073");
   const Error label = refused(record("\7", 1, 2, 3) + record("\12", 1, 2, 3));
   EXPECT_EQ(label.what, "'label' is 10, and there are 10 classes");
   EXPECT_EQ(label.where.record, 1);

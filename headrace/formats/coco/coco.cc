@@ -193,9 +193,10 @@ const FormatRecord kCoco{
     .params =
         {{.name = "images",
           .type = ParamType::kString,
-          .doc = "The folder of the images. None: the file's own, images/ in it, or the one "
-                 "that the file is named for, beside it or above (instances_train2017.json: "
-                 "../train2017).",
+          .doc =
+              "The folder of the images. None: the file's own, images/ in it, or the one that the "
+              "file is named for, next to it or "
+              "above (instances_train2017.json: ../train2017).",
           .decides = Decides::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,
@@ -219,22 +220,22 @@ const FormatRecord kCoco{
          flag("skip_crowd", "Leave out boxes of crowds (iscrowd 1)."),
          {.name = "min_size",
           .type = ParamType::kFloat,
-          .doc = "Leave out boxes whose width or height is smaller, in pixels.",
+          .doc = "Leave out boxes with a smaller width or height, in pixels.",
           .fallback = 0.0,
           .minimum = 0},
          {.name = "min_area",
           .type = ParamType::kFloat,
-          .doc = "Leave out annotations whose area is smaller, in square pixels.",
+          .doc = "Leave out annotations with a smaller area, in square pixels.",
           .fallback = 0.0,
           .minimum = 0},
          {.name = "check_sizes",
           .type = ParamType::kBool,
-          .doc = "Refuse images of another size than the file gives for them, where boxes, masks "
-                 "or keypoints lie on them.",
+          .doc = "Reject images with boxes, masks or keypoints if their "
+                 "size differs from the one in the file.",
           .fallback = true},
          {.name = "orphans",
           .type = ParamType::kString,
-          .doc = "What becomes of annotations whose image is not listed.",
+          .doc = "What to do with annotations whose image is not listed.",
           .fallback = std::string("refuse"),
           .choices = {"refuse", "drop"}},
          outside_param()},

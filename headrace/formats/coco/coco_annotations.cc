@@ -211,7 +211,7 @@ class CocoParser {
         seen.see(kArea, offset);
         row.area = static_cast<float>(read_number(json_));
         row.has_area = true;
-        if (!(std::isfinite(row.area) && row.area >= 0)) problem("an area that is no size");
+        if (!(std::isfinite(row.area) && row.area >= 0)) problem("an invalid area");
       } else if (key == "iscrowd") {
         seen.see(kCrowd, offset);
         row.crowd = crowd();
@@ -254,7 +254,7 @@ class CocoParser {
     if (count != 4 && count != 0) {
       problem("a box of " + counted(count, "number") + ", not of four");
     } else if (!finite) {
-      problem("a box with a value that is no finite number");
+      problem("a box with a value that is not finite");
     } else if (row.box[2] < 0 || row.box[3] < 0) {
       problem("a box of negative size");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A COCO annotation file as columns: pictures in the order of their ids, and for each its rows in
-// the order of the file. What is long and seldom wanted (outlines, keypoints, captions) stays in
-// the file; the columns say where.
+// the order of the file. Long and rarely used values (outlines, keypoints, captions) stay in the
+// file; the columns say where.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ class CocoJoin {
     for (const CocoRow& row : in_.rows) {
       out_.has_boxes |= row.has_box;
       if (row.has_box && !in_.has_categories && !options_.keep_category_ids) {
-        contradiction(path_, "annotations have boxes, and there is no list \"categories\"",
+        contradiction(path_, "annotations have boxes, but the file has no list \"categories\"",
                       row.offset, "category_ids=\"keep\" takes the numbers as they are");
       }
     }

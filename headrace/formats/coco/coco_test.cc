@@ -190,9 +190,9 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
     return error.what;
   };
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [NaN, 0, 1, 1])"),
-            "a box with a value that is no finite number");
+            "a box with a value that is not finite");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [1e999, 0, 1, 1])"),
-            "a box with a value that is no finite number");
+            "a box with a value that is not finite");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1])"), "a box of 3 numbers, not of four");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": "0 0 1 1")"), "a box that is not a list of numbers");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, -1, 1])"), "a box of negative size");
@@ -201,8 +201,7 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
             "category_id 9, which is not listed");
   EXPECT_EQ(what(R"("bbox": [0, 0, 1, 1])"), "an annotation without a category_id");
   EXPECT_EQ(what(R"("category_id": 2)"), "an annotation without a box");
-  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1, 1], "area": -1)"),
-            "an area that is no size");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1, 1], "area": -1)"), "an invalid area");
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1, 1], "iscrowd": 2)"),
             "an iscrowd that is neither 0 nor 1");
 }
@@ -234,7 +233,7 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775808]})"),
             "a run-length code with a run of -1");
   EXPECT_EQ(what(R"({"size": [6, 5], "counts": [30]})"),
-            "a run-length code whose size is not that of the image");
+            "a run-length code of another size than the image");
   EXPECT_EQ(what(R"({"size": [5, 6]})"), "a segmentation without counts");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"),
             "a run-length code that breaks off");
@@ -286,7 +285,7 @@ TEST_F(Coco, ContradictionsAreRefused) {
       refusal_of_text("{" + std::string(kImages) +
                       R"(, "annotations": [{"image_id": 3, "category_id": 1, "bbox": [0,0,1,1]}]})")
           .what,
-      "annotations have boxes, and there is no list \"categories\"");
+      "annotations have boxes, but the file has no list \"categories\"");
   const std::string orphan = R"({"image_id": 99, "category_id": 2, "bbox": [0, 0, 1, 1]})";
   EXPECT_EQ(refusal(orphan).what,
             "1 annotation of images that are not listed, the first of image_id 99");

@@ -54,7 +54,7 @@ std::string draw_runs(JsonReader& json, int64_t height, int64_t width, CocoMaskP
   if (!json.ok()) return {};
   if (counts == kNothing) return "a segmentation without counts";
   if (sizes != 2 || size[0] != height || size[1] != width) {
-    return "a run-length code whose size is not that of the image";
+    return "a run-length code of another size than the image";
   }
   return counts == kCode ? painter.compressed(code, plane) : painter.counts(runs, plane);
 }
@@ -137,7 +137,7 @@ Result<void> CocoValues::keypoints(std::span<const JsonRange> rows, int64_t poin
       if (count < wanted) numbers[count] = value;
     }
     if (!json.ok()) return json.error(kBadCocoRecord, file_.path());
-    if (!finite) return bad("a keypoint that is no finite number", rows[r]);
+    if (!finite) return bad("a keypoint that is not finite", rows[r]);
     if (count != wanted) {
       return bad("keypoints of " + counted(count, "number") + ", not of " + grouped(wanted),
                  rows[r]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of pictures, of sounds or of videos: one folder a class, or all in one. Records and
-// their order are those of torchvision's ImageFolder: class by class, in each the folders sorted by
-// path, in each the names.
+// A folder of images, audio or videos: one folder per class, or all in one. Records and their order
+// are those of torchvision's ImageFolder: class by class, in each the folders sorted by path, in
+// each the names.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -331,7 +331,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   if (filled.empty()) {
     if (listing.folders[0].count == 0) no_pictures(root, listing);
     if (given) {
-      raise(kNoClassFolders, "all images lie in " + root + " itself, so they have no classes",
+      raise(kNoClassFolders, "all images are in " + root + " itself, so they have no classes",
             "leave classes= out, or open a folder that has one folder for each class");
     }
     return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that lies below a folder of a bucket, which lists it at one go (Bucket::list_below), to be
-// asked folder by folder. A million names cost their letters and some 20 bytes each.
+// Everything below a folder of a bucket, listed with one request (Bucket::list_below) and read
+// folder by folder. A million names cost their letters and some 20 bytes each.
 #pragma once
 
 #include <cstdint>

@@ -176,7 +176,7 @@ void refuse_parts_of_records(const std::string& root, const std::vector<std::str
   }
   std::vector<std::string> names{parts->pictures};
   names.insert(names.end(), parts->targets.begin(), parts->targets.end());
-  raise(kParts, quoted_list(names) + " in " + root + " are no classes",
+  raise(kParts, quoted_list(names) + " in " + root + " are not classes",
         boxes.empty()   ? masks.empty() ? "hr.records(image=[...], label=[...])" : masks
         : masks.empty() ? boxes
                         : "for masks " + masks + "; for boxes " + boxes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that hold the pictures of records and what belongs to each of them (masks, labels): they
-// are no classes.
+// Folders that contain the pictures of records, and their masks or labels: these are not
+// classes.
 #pragma once
 
 #include <string>

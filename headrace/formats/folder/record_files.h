@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the files lie that a table names, when they are not where it says: in a folder below, with
-// a suffix that its ids lack. A few questions to the storage, whatever the table's size.
+// Finds the files that a table refers to, if they are not where it says: in a folder below, with a
+// suffix that its ids lack. A few requests to the storage, whatever the table's size.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders and files that are parts of a dataset (train, val, test): they are no classes, and are
+// Folders and files that are parts of a dataset (train, val, test): they are not classes, and are
 // not opened together.
 #pragma once
 

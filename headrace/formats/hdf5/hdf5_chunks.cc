@@ -75,7 +75,7 @@ class IndexReader {
     if (!filtered_) bytes = chunk_bytes_, mask = 0;
     if (bytes == 0 || bytes > UINT32_MAX || !file_.holds(address, bytes)) {
       file_.damaged(address, "a chunk of " + std::to_string(bytes) +
-                                 " bytes does not lie inside the file of " +
+                                 " bytes is not inside the file of " +
                                  std::to_string(file_.file().size()) + " bytes");
     }
     stored_ += bytes;
@@ -93,7 +93,7 @@ class IndexReader {
     const uint16_t count = in.u16();
     if (std::memcmp(signature.data(), "TREE", 4) != 0 || type != 1 || found_level > kDeepestTree ||
         (level >= 0 && found_level != level)) {
-      file_.damaged(address, "an index of chunks that is no B-tree of chunks");
+      file_.damaged(address, "an index of chunks that is not a B-tree of chunks");
     }
     const uint64_t key = 8 + 8 * (grid_.size() + 1);
     const std::vector<uint8_t> body = file_.read(
@@ -225,7 +225,7 @@ Hdf5ChunkIndex::Hdf5ChunkIndex(const Hdf5File& file, const Hdf5Layout& layout,
       if (__builtin_mul_overflow(all, most, &all)) all = UINT64_MAX;
     }
     if (filtered || !file.holds(layout.address, all)) {
-      file.damaged(layout.address, "chunks that do not lie inside the file");
+      file.damaged(layout.address, "chunks that are not inside the file");
     }
     first_ = layout.address;
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the chunks of a dataset lie: 16 bytes a chunk in memory (24 where some
+// Positions of a dataset's chunks: 16 bytes per chunk in memory (24 where some
 // were never written), read from whichever of the format's six indexes the file
 // has.
 #pragma once

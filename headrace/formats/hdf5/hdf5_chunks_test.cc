@@ -84,7 +84,7 @@ TEST(Hdf5OldTree, is_checked) {
   EXPECT_EQ(old_tree({{0, 0, kNone}}), "HR0489: an index of chunks without a part");
   EXPECT_EQ(old_tree({{1, 0}}), "HR0489: a chunk that does not begin where chunks do");
   EXPECT_EQ(old_tree({{0, 0, kData, 5}}), "HR0489: a chunk of 5 bytes instead of 6");
-  const std::string outside = " bytes does not lie inside the file of 4201 bytes";
+  const std::string outside = " bytes is not inside the file of 4201 bytes";
   EXPECT_EQ(old_tree({{0, 0, 4196}}), "HR0489: a chunk of 6" + outside);
   EXPECT_EQ(old_tree({{0, 0, kData, 0}}, true), "HR0489: a chunk of 0" + outside);
   EXPECT_EQ(old_tree({{0, 0, 72, 4000}, {0, 3, 72, 4000}}, true),
@@ -92,7 +92,7 @@ TEST(Hdf5OldTree, is_checked) {
 }
 
 TEST(Hdf5OldTree, of_wrong_nodes_is_refused) {
-  const std::string no_tree = "HR0489: an index of chunks that is no B-tree of chunks";
+  const std::string no_tree = "HR0489: an index of chunks that is not a B-tree of chunks";
   const auto with = [](size_t at, const std::string& bytes) {
     TestFile file;
     file.put(kIndex, old_node({{0, 0, kLeaf}}, 1));
@@ -124,7 +124,7 @@ TEST(Hdf5Chunks, may_follow_each_other_in_the_file) {
   EXPECT_EQ(chunks(file, layout), "0@200+6 1@206+6 2@212+6 3@218+6");
   // There is room for the dataset that it may grow to.
   EXPECT_EQ(chunks(file, layout, space_of({4, 6}, {4, 9})), "0@200+6 1@206+6 2@218+6 3@224+6");
-  const std::string outside = "HR0489: chunks that do not lie inside the file";
+  const std::string outside = "HR0489: chunks that are not inside the file";
   EXPECT_EQ(chunks(file, layout, space_of(), true), outside);
   EXPECT_EQ(chunks(file, layout, space_of({4, 6}, {4, kNone})), outside);
   EXPECT_EQ(chunks(file, layout, space_of({4000, 6})), outside);

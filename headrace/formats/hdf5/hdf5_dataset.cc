@@ -126,7 +126,7 @@ void Hdf5Dataset::check_sizes() {
   if (layout_.what == Hdf5Layout::Class::kContiguous && layout_.address != kHdf5Undefined) {
     if (layout_.bytes < all || !file_.holds(layout_.address, all)) {
       file_.damaged(layout_.address, "a dataset of " + std::to_string(all) +
-                                         " bytes does not lie inside the file of " +
+                                         " bytes is not inside the file of " +
                                          std::to_string(size) + " bytes");
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of a few bytes written by hand, and what is refused of them before a row is read.
+// Datasets of a few bytes written by hand, and errors before a row is read.
 #include "headrace/formats/hdf5/hdf5_dataset.h"
 
 #include <gtest/gtest.h>
@@ -133,8 +133,7 @@ TEST_F(Hdf5DatasetTest, sizes_that_nothing_stands_behind_are_refused) {
 TEST_F(Hdf5DatasetTest, data_lies_inside_of_the_file) {
   EXPECT_EQ(rows(space({3, 2}) + kBytes + compact("abcde")),
             "HR0489: a dataset of 6 bytes stores 5");
-  const std::string outside =
-      "HR0489: a dataset of 6 bytes does not lie inside the file of 2064 bytes";
+  const std::string outside = "HR0489: a dataset of 6 bytes is not inside the file of 2064 bytes";
   EXPECT_EQ(rows(space({3, 2}) + kBytes + contiguous(2059, 6)), outside);
   EXPECT_EQ(rows(space({3, 2}) + kBytes + contiguous(kData, 5)), outside);
 }

@@ -78,7 +78,7 @@ uint64_t rows_of_most(const Hdf5File& file, const std::vector<Hdf5Outline>& outl
     length.telling = length.telling || !meaning_of(last_part(outline.path)).empty();
   }
   if (lengths.empty()) {
-    hdf5_fields_do_not_fit(file, "no dataset with rows is in it",
+    hdf5_fields_do_not_fit(file, "it has no dataset with rows",
                            "a dataset's first dimension is the record");
   }
   const auto telling = static_cast<size_t>(std::count_if(

@@ -115,7 +115,7 @@ void Hdf5File::damaged(uint64_t address, std::string what) const {
 std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes, std::string_view what) const {
   if (!holds(address, bytes)) {
     damaged(address, std::string(what) + " of " + std::to_string(bytes) +
-                         " bytes does not lie inside the file of " + std::to_string(file_.size()) +
+                         " bytes is not inside the file of " + std::to_string(file_.size()) +
                          " bytes");
   }
   if (bytes > kMostStructure) {
@@ -153,8 +153,7 @@ std::vector<uint8_t> Hdf5File::read_checked(uint64_t address, uint64_t bytes,
 Result<void> Hdf5File::read(uint64_t address, std::span<uint8_t> out) const {
   if (!holds(address, out.size())) {
     return hdf5_damaged(file_, offset_of(address),
-                        std::to_string(out.size()) +
-                            " bytes of data do not lie inside the file of " +
+                        std::to_string(out.size()) + " bytes of data are not inside the file of " +
                             std::to_string(file_.size()) + " bytes");
   }
   return file_.read(base_ + address, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filters through which chunks of HDF5 datasets are stored, undone.
+// Undoes the filters with which chunks of HDF5 datasets are stored.
 //
 // May be called from any thread; each keeps scratch memory of its own.
 #pragma once

@@ -64,8 +64,8 @@ Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Refer
   const uint64_t room = file.file().size();
   if (bytes > room || !file.holds(address, heads.collection)) {
     return damaged(file, address,
-                   "a value of " + std::to_string(bytes) +
-                       " bytes does not lie inside the file of " + std::to_string(room) + " bytes");
+                   "a value of " + std::to_string(bytes) + " bytes is not inside the file of " +
+                       std::to_string(room) + " bytes");
   }
   if (const auto next = read_next(file, reference, bytes, out, place)) return *next;
   uint64_t look = kLook;

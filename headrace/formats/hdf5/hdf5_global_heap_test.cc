@@ -120,9 +120,9 @@ TEST(Hdf5GlobalHeap, a_value_that_is_not_there_is_damage) {
   EXPECT_EQ(value(file, 1, 6), "HR0489: a value of 5 bytes instead of 6");
   const std::string size = std::to_string(200 + 16 + 24 + 24);
   EXPECT_EQ(value(file, 1, 100000),
-            "HR0489: a value of 100000 bytes does not lie inside the file of " + size + " bytes");
+            "HR0489: a value of 100000 bytes is not inside the file of " + size + " bytes");
   EXPECT_EQ(value(file, 1, 5, 260),
-            "HR0489: a value of 5 bytes does not lie inside the file of " + size + " bytes");
+            "HR0489: a value of 5 bytes is not inside the file of " + size + " bytes");
   // Free space has the number 0, and ends the collection.
   TestFile free;
   free.put(kCollection, collection(object(1, "first") + object(0, "") + object(2, "second")));

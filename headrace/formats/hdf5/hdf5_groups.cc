@@ -70,7 +70,7 @@ class SymbolTable {
     const uint16_t count = in.u16();
     if (std::memcmp(signature.data(), "TREE", 4) != 0 || type != 0 ||
         found_level > kDeepestGroupTree || (level >= 0 && found_level != level)) {
-      file_.damaged(address, "a group's table that is no B-tree of names");
+      file_.damaged(address, "a group's table that is not a B-tree of names");
     }
     const uint64_t pair = file_.length_bytes() + file_.address_bytes();
     const std::vector<uint8_t> body =

@@ -173,7 +173,7 @@ TEST(Hdf5Heap, headers_are_checked) {
   EXPECT_EQ(with({.most_direct = 192}), impossible);
   EXPECT_EQ(with({.most_direct = uint64_t{32} << 20}), impossible);
   EXPECT_EQ(with({.rows = 67}), "HR0489: a fractal heap of too many rows");
-  EXPECT_EQ(with({.filter_bytes = 1}), "HR0490: a group whose links are filtered");
+  EXPECT_EQ(with({.filter_bytes = 1}), "HR0490: a group with filtered links");
   TestFile file;
   file.put(kHeap, "FRHP");
   file.put(kRoot, "");

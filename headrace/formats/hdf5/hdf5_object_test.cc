@@ -113,7 +113,7 @@ TEST(Hdf5Object, headers_are_checked) {
   EXPECT_EQ(messages_of(old_header(u16(3) + u16(9) + zeros(4) + "datatype")),
             "HR0489: a message of 9 bytes does not fit into its object header");
   EXPECT_EQ(messages_of(young_header(young_message(Type::kDatatype, "type"))),
-            "HR0489: an object header of 20 bytes does not lie inside the file of 216 bytes");
+            "HR0489: an object header of 20 bytes is not inside the file of 216 bytes");
   const std::string unknown = u16(0x19) + u16(8);
   EXPECT_EQ(messages_of(old_header(unknown + u8(0) + zeros(3) + "whatever")), "25:whatever");
   EXPECT_EQ(messages_of(old_header(unknown + u8(0x80) + zeros(3) + "whatever")),

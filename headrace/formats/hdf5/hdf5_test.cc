@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values here are what tests/hdf5_seeds.py writes through h5py; tests/test_hdf5.py compares with
-// h5py itself.
+// Values are written by tests/hdf5_seeds.py through h5py; tests/test_hdf5.py compares with h5py
+// itself.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IDX, in which MNIST and its kin come: a big-endian array a file, gzipped or not, and the labels
-// in a file beside the pictures.
+// IDX, the format of MNIST and similar datasets: one big-endian array per file, gzipped or not, and
+// the labels in a file next to the images.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -28,7 +28,7 @@ std::optional<MisreadLine> misread_line(std::string_view path, std::string_view 
   if (has_media_suffix(path) && number && second && *second == *number + 1) {
     return MisreadLine{
         "a number before the path \"" + std::string(path.substr(0, 80)) + "\"",
-        "hr.open([(path, label), ...]) with what you read from this file and that of the labels"};
+        "hr.open([(path, label), ...]) with the values of this file and of the labels' file"};
   }
   const size_t blank = path.find_first_of(kBlanks);
   if (blank == std::string_view::npos) return {};

@@ -2,9 +2,9 @@
 // The pages of an LMDB environment (data.mdb), read-only and without liblmdb, which trusts the file
 // that it maps.
 //
-// Nothing that stands in the file is believed: every page is checked before it is used, none is
-// visited twice, and what cannot be read is told to the visitor while the rest goes on. lock.mdb is
-// neither read nor made: the file must not be written to while it is open.
+// Nothing in the file is trusted: every page is checked before it is used, none is visited twice,
+// and what cannot be read is told to the visitor while the rest goes on. lock.mdb is neither read
+// nor made: the file must not be written to while it is open.
 #pragma once
 
 #include <cstdint>

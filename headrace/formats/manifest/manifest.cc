@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A manifest: a table of pictures and what is known of each, as CSV with a header or JSON lines.
+// A manifest: a table of images and their metadata, as CSV with a header or JSON lines.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -223,32 +223,32 @@ const FormatRecord kManifest{
         "their names), a column named label, class or alike the field label; the others are int64, "
         "float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
-    .params = {root_param(),
-               {.name = "image",
-                .type = ParamType::kString,
-                .doc = "The column of paths. None: the first whose values all end as images do."},
-               {.name = "label",
-                .type = ParamType::kString,
-                .doc =
-                    "The column of labels, integers or names. None: label, labels, class, target "
-                    "or category, where there is one."},
-               {.name = "fields",
-                .type = ParamType::kStrings,
-                .doc = "Which of the columns besides image, label, and the only one of audio or "
-                       "of video become fields. None: all."},
-               {.name = "missing",
-                .type = ParamType::kString,
-                .doc =
-                    "refuse: a key, number or null that is missing is an error. fill: numbers are "
-                    "NaN, text is empty.",
-                .fallback = std::string("refuse"),
-                .choices = {"refuse", "fill"}},
-               {.name = "floats",
-                .type = ParamType::kString,
-                .doc = "The dtype of fractions. None: float32, or float64 where float32 makes "
-                       "different numbers equal: a column of large ones, or of many digits.",
-                .choices = {"float32", "float64"}},
-               classes_param()},
+    .params =
+        {root_param(),
+         {.name = "image",
+          .type = ParamType::kString,
+          .doc =
+              "The column of paths. None: the first one in which all values have an image suffix."},
+         {.name = "label",
+          .type = ParamType::kString,
+          .doc = "The column of labels, integers or names. None: label, labels, class, target "
+                 "or category, where there is one."},
+         {.name = "fields",
+          .type = ParamType::kStrings,
+          .doc = "Columns to read in addition to image, label, and a "
+                 "single audio or video column. None: all."},
+         {.name = "missing",
+          .type = ParamType::kString,
+          .doc = "refuse: a key, number or null that is missing is an error. fill: numbers are "
+                 "NaN, text is empty.",
+          .fallback = std::string("refuse"),
+          .choices = {"refuse", "fill"}},
+         {.name = "floats",
+          .type = ParamType::kString,
+          .doc = "The dtype of fractions. None: float32, or float64 where float32 makes "
+                 "different numbers equal: a column of large ones, or of many digits.",
+          .choices = {"float32", "float64"}},
+         classes_param()},
     .recognizes = is_manifest,
     .open = open_manifest};
 const Register<FormatRecord> registered_manifest_format(kManifest);

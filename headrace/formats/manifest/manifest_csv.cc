@@ -177,7 +177,7 @@ class CsvReader {
 
   void check_text(std::string_view text) const {
     if (is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) return;
-    bad_manifest_line(file_, line_, "bytes that are no UTF-8", "save it as UTF-8");
+    bad_manifest_line(file_, line_, "bytes that are not UTF-8", "save it as UTF-8");
   }
 
   const File& file_;

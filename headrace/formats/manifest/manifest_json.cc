@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines: one object a line, all with the same keys.
+// JSON lines: one object per line, all with the same keys.
 #include <cstring>
 #include <unordered_map>
 

@@ -171,7 +171,7 @@ TEST_F(Manifest, MistakesAreRefusedWithTheirLine) {
   EXPECT_EQ(refusal("a,b,a\n").what, "line 1: two columns are named \"a\"");
   EXPECT_EQ(refusal("a,,c\n").what, "line 1: a column without a name");
   EXPECT_EQ(refusal(std::string_view("a,b,c\n1,\0,3\n", 12)).what, "line 2: a NUL byte");
-  EXPECT_EQ(refusal("a,b,c\n1,\xFF,3\n").what, "line 2: bytes that are no UTF-8");
+  EXPECT_EQ(refusal("a,b,c\n1,\xFF,3\n").what, "line 2: bytes that are not UTF-8");
   EXPECT_EQ(refusal("\xFF\xFE"
                     "a")
                 .what,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of MDS shards as records: what each column's encoding means, and where its value
-// stands in a sample.
+// The samples of MDS shards as records: the meaning of each column's encoding, and its value's
+// position in a sample.
 //
 // A sample: u32 for each column of varying length, then the values. Const members may be called
 // from any thread.

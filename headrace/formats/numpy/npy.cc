@@ -128,7 +128,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   NpyFolder folder = list_npy_folder(path, classes_argument(arguments));
   if (folder.paths.size() == 0) {
     throw Exception(unsupported_array(path, "there is no .npy file in this folder",
-                                      "they lie directly in it, or in one folder a class"));
+                                      "they must be directly in it, or in one folder per class"));
   }
   const std::string& each = arguments.text("each_file");
   const bool labeled = !folder.labels.empty();
@@ -168,14 +168,14 @@ const FormatRecord kNpy{
     .example = "hr.open(\"images.npy\")",
     .params = {{.name = "field",
                 .type = ParamType::kString,
-                .doc = "What a lone array's field is called. None: image, if it can be one, else "
-                       "data."},
+                .doc = "Name of a single array's field. None: "
+                       "image, if it can be one, else data."},
                array_fields_param(),
                channels_param(),
                {.name = "each_file",
                 .type = ParamType::kString,
-                .doc = "What a file of a folder holds: a \"field\", all records of it; a "
-                       "\"record\"; or \"auto\".",
+                .doc = "Contents of each file in a folder: \"field\" (all "
+                       "records of a field), \"record\", or \"auto\".",
                 .fallback = std::string("auto"),
                 .choices = {"auto", "field", "record"}},
                classes_param()},

@@ -83,8 +83,8 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   if (header.data_bytes > kMostTransposed) {
     fail(unsupported_array(place.path,
                            "it has " + grouped(static_cast<int64_t>(header.data_bytes)) +
-                               " bytes in Fortran order, where a record lies all over the file; up "
-                               "to 1 GiB is brought into C order in memory",
+                               " bytes in Fortran order, which scatters a record over the "
+                               "file; up to 1 GiB is converted to C order in memory",
                            "np.save(path, np.ascontiguousarray(np.load(path, mmap_mode=\"r\")))"),
          place);
   }

@@ -116,7 +116,7 @@ class NpyFilesSource final : public Source {
     return field == "label" ? folder_.labels : std::vector<int64_t>();
   }
   std::string description() const override {
-    std::string out = "npy " + path_ + ", a record a file (" + counted(size(), "record");
+    std::string out = "npy " + path_ + ", one record per file (" + counted(size(), "record");
     if (const int64_t count = folder_.classes.size(); count > 0) {
       out += ", " + counted(count, "class", "classes");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of .npy files as a source: one record a file, with a class where they lie in class
-// folders; or one field a file, where each holds all records of it.
+// A folder of .npy files as a source: one record per file, with a class if they are in class
+// folders; or one field per file, each with all records.
 #pragma once
 
 #include <optional>

@@ -243,7 +243,7 @@ TEST_F(Npy, AFolderHoldsRecords) {
   EXPECT_EQ(a.fields[0].bytes[48], 48);  // (0, 0, 1)
   EXPECT_EQ(b.fields[0].bytes[1], 3);
   EXPECT_EQ(b.fields[0].bytes[35], 1);
-  EXPECT_NE(source->description().find("a record a file (2 records)"), std::string::npos);
+  EXPECT_NE(source->description().find("one record per file (2 records)"), std::string::npos);
 }
 
 TEST_F(Npy, ClassFoldersGiveLabels) {

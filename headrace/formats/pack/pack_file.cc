@@ -40,7 +40,7 @@ const ErrorCode kTooLarge{
 constexpr uint64_t kNearEnd = uint64_t{256} << 10;
 
 constexpr std::string_view kRecoverHint =
-    "copy it again, or open what is there with recover=True (--recover)";
+    "copy it again, or open the rest with recover=True (--recover)";
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages read one by one, as they stand: what is left of a pack that was cut off, and where an
-// interrupted packing goes on.
+// Pages read one by one, as they are: the rest of a truncated pack, and the point where interrupted
+// packing continues.
 #include <algorithm>
 
 #include "headrace/formats/pack/pack_file.h"
@@ -97,7 +97,7 @@ Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool
   uint64_t records = 0;
   while (records < header.records) {
     if (file.size() < out.end) {
-      out.stopped = "there is no page 0";
+      out.stopped = "it has no page 0";
       return out;
     }
     Result<OnePage> page = read_page(file, header, out.end, out.pages.size(), records);

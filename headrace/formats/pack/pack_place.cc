@@ -144,7 +144,7 @@ void PackPlace::check() const {
       hint = "it is not a pack: choose another name";
     } else if (std::string foreign = is_plain_folder(out_) ? foreign_in(out_) : "";
                !foreign.empty()) {
-      hint = "not only a pack lies there (" + foreign + "): choose another name";
+      hint = "it contains more than a pack (" + foreign + "): choose another name";
     } else {
       return;
     }

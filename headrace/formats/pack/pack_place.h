@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a pack is written, and how it takes its place there.
+// The destination of a pack, and how the pack is moved into place.
 //
 // It is written under the name that ends in .partial, as one file or as a folder of shards, which
 // nobody else writes to meanwhile. What stands at the place goes only when it is a pack, and is

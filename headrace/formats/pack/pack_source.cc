@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack as a source: what `headrace pack` wrote, in the order in which it was packed.
+// A pack as a source: the output of `headrace pack`, in the order in which it was packed.
 #include <algorithm>
 #include <cstring>
 
@@ -324,7 +324,7 @@ OpenedPack open_shards(const std::string& path, bool recover) {
                  : "shard " + std::to_string(i) + " of " + std::to_string(shards) + " is missing";
       if (!recover || i == 0) {
         raise(kShards, what + ": " + name,
-              "copy the whole folder again, or open what is there with recover=True (--recover)");
+              "copy the whole folder again, or open the rest with recover=True (--recover)");
       }
       pack.missing = what + ", it and those after it are not used";
       break;
@@ -374,9 +374,10 @@ namespace {
 const FormatRecord kPack{
     .name = "pack",
     .doc =
-        "What `headrace pack` made of a dataset: a file, or a folder of shards. Images are "
-        "stored losslessly in a form that decodes several times faster; records, order, labels "
-        "and classes are those of the dataset that was packed.",
+        "The output of `headrace pack`: a file, or a folder of shards. Images are stored "
+        "losslessly in a form that "
+        "decodes several times faster; records, order, labels and classes are those of the packed "
+        "dataset.",
     .example = "hr.open(\"train.hrpack\")",
     .params = {classes_param(),
                {.name = "verify",

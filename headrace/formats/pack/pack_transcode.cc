@@ -149,7 +149,7 @@ std::string Transcoder::trial_decode(const Field& field, std::span<const uint8_t
     return std::string(error.code->id) + " " + std::string(error.code->title);
   };
   const CodecRecord* codec = codec_of(bytes);
-  if (!codec) return "its bytes are no image's";
+  if (!codec) return "its bytes are not an image";
   std::unique_ptr<ImageDecoder>& decoder = decoders_[codec];
   if (!decoder) decoder = codec->make();
   Result<ImageHeader> header = decoder->read_header(bytes);

@@ -141,8 +141,8 @@ TEST(Transcoder, WhatGivesNoPixelsIsKeptAndSaidToBeUnusable) {
     EXPECT_EQ((value->facts.form & kUnusableBit) != 0, value->reason.starts_with("unusable: "));
     return value->reason;
   };
-  EXPECT_EQ(reason("no image at all"), "unusable: its bytes are no image's");
-  EXPECT_EQ(reason(""), "unusable: its bytes are no image's");
+  EXPECT_EQ(reason("no image at all"), "unusable: its bytes are not an image");
+  EXPECT_EQ(reason(""), "unusable: its bytes are not an image");
   EXPECT_TRUE(reason("\x89PNG\r\n\x1a\n").starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(100'000, 100'000)).starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(9, 9)).starts_with("unusable: HR03"));

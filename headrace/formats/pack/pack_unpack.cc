@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacking: each record's files, and what is not a file in a manifest and arrays.
+// Unpacking: each record's files, and everything else in a manifest and arrays.
 #include "headrace/formats/pack/pack.h"
 
 #include <algorithm>

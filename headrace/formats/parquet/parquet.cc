@@ -43,8 +43,8 @@ const FormatRecord kParquet{
                 .decides = Decides::kFingerprint},
                {.name = "memory",
                 .type = ParamType::kInt,
-                .doc = "How many bytes of decoded columns may be held in memory. None: 1 GiB, as "
-                       "far as it is not more than 64 times what the files have, or 256 MiB.",
+                .doc = "Limit of decoded columns in memory, in bytes. None: 1 GiB, but "
+                       "at most 64 times the size of the files, or 256 MiB.",
                 .minimum = 0,
                 .decides = Decides::kReading}},
     .recognizes = is_parquet,

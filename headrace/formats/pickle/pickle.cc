@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles, recognized in order to be refused: loading one runs whatever code its author put into
+// Pickles, recognized in order to be rejected: loading one runs any code that its author put into
 // it.
 #include <algorithm>
 #include <array>
@@ -110,7 +110,8 @@ SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
 const FormatRecord kPickleRecord{
     .name = "pickle",
     .doc =
-        "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): refused, with the way out. "
+        "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): refused, "
+        "with the way out. "
         "Loading one runs the code that its author put into it.",
     .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
     .params = {},

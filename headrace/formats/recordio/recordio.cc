@@ -20,7 +20,8 @@ namespace {
 
 const ErrorCode kNothingToRead{
     "HR0478", ErrorKind::kConfig, "no usable fields in RecordIO files",
-    "The RecordIO files contain no readable record, so their fields are unknown; or label_dtype= or "
+    "The RecordIO files contain no readable record, so their fields are unknown; or label_dtype= "
+    "or "
     "label_shape= says what labels cannot be. Check the path; copy or recreate the files."};
 
 const ErrorCode kBadIndex{
@@ -267,7 +268,7 @@ const FormatRecord kRecordIo{
           .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
-          .doc = "Look for records that begin inside of another one, whose length is wrong.",
+          .doc = "Look for records that begin inside of another one with a wrong length.",
           .fallback = true,
           .decides = Decides::kReading}},
     .recognizes = &recognizes,

@@ -39,7 +39,7 @@ Result<int64_t> integer_of(float label) {
   if (std::abs(label) <= kMostWhole && std::trunc(label) == label) {
     return static_cast<int64_t>(label);
   }
-  return bad_header("its label is no whole number: " + std::to_string(label),
+  return bad_header("its label is not an integer: " + std::to_string(label),
                     "label_dtype=\"float32\" reads labels as they are");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of RecordIO files: what MXNet's IRHeader says, and what lies after it.
+// The records of RecordIO files: MXNet's IRHeader, and the data after it.
 #pragma once
 
 #include <memory>

@@ -96,7 +96,7 @@ void check_places(std::vector<Tensor>& tensors, uint64_t data_bytes, const std::
       throw Exception(damaged_array(path, it + " is there twice"));
     }
     if (tensor.begin != at || tensor.end < tensor.begin || tensor.end > data_bytes) {
-      throw Exception(damaged_array(path, it + " lies at bytes " + std::to_string(tensor.begin) +
+      throw Exception(damaged_array(path, it + " is at bytes " + std::to_string(tensor.begin) +
                                               " to " + std::to_string(tensor.end) +
                                               ", and must begin at " + std::to_string(at) +
                                               " and end by " + std::to_string(data_bytes)));

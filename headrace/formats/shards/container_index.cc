@@ -81,7 +81,7 @@ std::optional<Extents> checked(Extents records, const FileSet& files) {
 
 std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
 
-// Files of a storage that answers later: threads wait for it, not for a core.
+// Files of an asynchronous storage: threads wait for it, not for a core.
 constexpr int64_t kFarAtOnce = 16;
 
 // A thread's result for one file.

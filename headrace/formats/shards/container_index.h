@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a container: where each record lies, found by looking through its files once, on all
-// cores, and kept in the user's cache for as long as the files stay as they are, or beside the data
-// (index_beside_data.h). A large one is
-// mapped from there, so that the processes of a machine hold it once.
+// The index of a container: the position of each record, found by scanning its files once, on all
+// cores, and kept in the user's cache as long as the files do not change, or next to the data
+// (index_beside_data.h). A large one is mapped from there, so that the processes of a machine hold
+// it once.
 //
 // Data that a scan cannot read is not lost: from where a file makes no sense to its end is one
 // record, which is bad when it is read, so that on_error decides and len() shows it.

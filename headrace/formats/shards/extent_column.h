@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer of every record of a container, read on all cores without what lies around it.
+// One integer of every record of a container, read on all cores without the bytes around it.
 #pragma once
 
 #include <cstdint>

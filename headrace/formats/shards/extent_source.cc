@@ -172,7 +172,7 @@ Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   try {
     out.owned[0].resize(extent.bytes);
   } catch (const std::bad_alloc&) {
-    return too_large("there is no memory for them");
+    return too_large("not enough memory for them");
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the records of a container lie: twelve bytes a record, whatever the format.
+// Positions of a container's records: twelve bytes per record, in every format.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer feature of many TFRecords, without reading what lies around it.
+// One integer feature of many TFRecords, without reading the bytes around it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.train.Example and tf.train.SequenceExample, from anybody's bytes: their features one after the
-// other, and the values of one. Nothing is copied before it is asked for.
+// tf.train.Example and tf.train.SequenceExample, from untrusted bytes: their features one by one,
+// and the values of one. Values are copied only on request.
 //
 //   message Example         { Features features = 1; }
 //   message SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }

@@ -283,7 +283,7 @@ Field typed_field(const std::string& text, const FieldSpec& spec, const TfSeen* 
   refuse(has(TfKind::kFloat) && field.dtype != DType::kFloat32, "the feature holds float32");
   if (spec.shape) {
     field.shape = *spec.shape;
-    refuse(is_list && field.shape.empty(), "a list of steps is no single number");
+    refuse(is_list && field.shape.empty(), "a list of steps is not a single number");
   } else if (fitting && fitting->kind == FieldKind::kTensor) {
     field.shape = fitting->shape;
   } else {

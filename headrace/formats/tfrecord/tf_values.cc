@@ -145,7 +145,7 @@ class Converter {
         }
         if (feature.total_bytes() % size_of(dtype) == 0) return feature.total_bytes();
         return refuse("its " + counted(static_cast<int64_t>(feature.total_bytes()), "byte") +
-                          " are no whole number of " + std::string(name_of(dtype)),
+                          " are not a whole number of " + std::string(name_of(dtype)),
                       type_hint());
     }
     return refuse(feature.kind() == TfKind::kFloat ? "it holds float32" : "it holds int64",

@@ -227,8 +227,8 @@ const FormatRecord kTfRecord{
                  "features that can be a field, as the records that are looked at have them."},
          {.name = "missing",
           .type = ParamType::kString,
-          .doc = "What a record without a feature is that is text or bytes: an \"error\" of that "
-                 "record, or \"empty\".",
+          .doc = "If a record lacks a text or bytes feature: "
+                 "\"error\" for that record, or \"empty\".",
           .fallback = std::string("error"),
           .choices = {"error", "empty"}},
          {.name = "label_offset",
@@ -242,15 +242,15 @@ const FormatRecord kTfRecord{
           .doc = "The names of the labels 0, 1, 2, ..., which TFRecords do not have."},
          {.name = "content",
           .type = ParamType::kString,
-          .doc = "What a record's data is: \"example\", \"bytes\" (one field), or \"auto\": "
-                 "examples if most of those that are looked at are.",
+          .doc = "Contents of a record: \"example\", \"bytes\" (one field), or "
+                 "\"auto\": examples if most of the sampled records are.",
           .fallback = std::string("auto"),
           .choices = {"auto", "example", "bytes"}},
          {.name = "index",
           .type = ParamType::kString,
           .doc = "Index files of tfrecord2idx, one for each file: a path, pattern or folder. None: "
-                 "those beside the files are used where they fit, or the files are looked "
-                 "through.",
+                 "those next to the files are used if they "
+                 "match, else the files are scanned.",
           .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,

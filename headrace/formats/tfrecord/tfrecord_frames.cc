@@ -105,7 +105,7 @@ Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool ve
   if (frame.size() < kTfFrameBytes || !tf_length(frame.first(kTfHeaderBytes), length) ||
       length != frame.size() - kTfFrameBytes) {
     return Error{.code = &kBadFrame,
-                 .what = "the record's length is not what it was when the file was looked through",
+                 .what = "the record's length has changed since the file was scanned",
                  .hint = "the file was changed, or the index next to it belongs to another file"};
   }
   const std::span<const uint8_t> data = frame.subspan(kTfHeaderBytes, length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of torch.save that hold tensors: a zip archive of a pickle, which says what they are, and
-// of their storages, which are read in place.
+// Files of torch.save that hold tensors: a zip archive of a pickle, which describes them, and of
+// their storages, which are read in place.
 #include "headrace/formats/torch_file/torch_file.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
   }
   const int64_t step = tensor.sizes[0] == 1 ? dense : tensor.strides[0];
   if (storage->deflated || dense < 0 || (elements > 0 && step < dense)) {
-    throw Exception(unsupported_array(path, it + " does not lie in order in the file",
+    throw Exception(unsupported_array(path, it + " is not stored in order in the file",
                                       "save tensor.contiguous() of it"));
   }
   const uint64_t item = size_of(tensor.dtype), most = storage->bytes / item;
@@ -156,7 +156,8 @@ SourcePtr open_torch_file(const std::string& path, const Arguments& arguments, c
 const FormatRecord kTorchFile{
     .name = "torch_file",
     .doc =
-        "Tensors of a file of torch.save (.pt, .pth) as fields: a dictionary of them, a tuple (data "
+        "Tensors of a file of torch.save (.pt, .pth) as fields: a dictionary of them, a tuple "
+        "(data "
         "and target), or one; the first axis is the record. The pickle in it is read for tensors "
         "alone and never run; storages are read in place, by position.",
     .example = "hr.open(\"train.pt\", fields=[\"image\", \"label\"])",

@@ -16,7 +16,8 @@ namespace {
 const ErrorCode kCallsCode{
     "HR1404", ErrorKind::kUnsupported, "unsupported object in a torch.save file",
     "A file of torch.save is a pickle, which may name any function to be called. Headrace calls "
-    "none: it reads dictionaries, lists and tuples of tensors, and refuses whatever names something "
+    "none: it reads dictionaries, lists and tuples of tensors, and refuses whatever names "
+    "something "
     "else. Save tensors alone, or, if you trust the file, load it with torch and save its tensors "
     "as safetensors."};
 
@@ -344,7 +345,7 @@ class PickleReader {
     const Node* const key = item(given, 2, NodeKind::kText);
     if (given.kind != NodeKind::kList || !what || what->text != "storage" || !type || !key ||
         key->text.size() > kMostNameBytes) {
-      return fail(damaged("a persistent value that is no storage", at_));
+      return fail(damaged("a persistent value that is not a storage", at_));
     }
     push({.kind = NodeKind::kStorage, .text = key->text, .dtype = dtype_named(type->text)});
   }
@@ -355,7 +356,7 @@ class PickleReader {
     const Node& given = nodes_[arguments];
     const std::string& name = nodes_[function].text;
     if (nodes_[function].kind != NodeKind::kGlobal || given.kind != NodeKind::kList) {
-      return fail(damaged("a call of what is no function", at_));
+      return fail(damaged("a call of something that is not a function", at_));
     }
     if (name == "collections.OrderedDict" && given.items.empty()) {
       return push({.kind = NodeKind::kDict});
@@ -398,7 +399,7 @@ class PickleReader {
          {std::pair(sizes, &node.tensor.sizes), std::pair(strides, &node.tensor.strides)}) {
       for (size_t i = 0; i < from->items.size(); ++i) {
         const Node* const size = item(*from, i, NodeKind::kInt);
-        if (!size) return fail(damaged("a size that is no number", at_));
+        if (!size) return fail(damaged("a size that is not a number", at_));
         to->push_back(size->integer);
       }
     }
@@ -422,14 +423,14 @@ class PickleReader {
       for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
         const Node& key = nodes_[root.items[i]];
         if (key.kind != NodeKind::kText || key.text.size() > kMostNameBytes) {
-          return damaged("a name that is no text, or too long", at_);
+          return damaged("a name that is not text, or too long", at_);
         }
         take(key.text, nodes_[root.items[i + 1]]);
       }
     }
     if (out.tensors.empty()) {
       return unsupported_array(
-          path_, "it is no tensor, and no dictionary, list or tuple of tensors", kWayOut);
+          path_, "it is not a tensor, nor a dictionary, list or tuple of tensors", kWayOut);
     }
     return out;
   }

@@ -162,7 +162,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
       if (!rest) return std::move(rest.error());
       if (!is_zero(*rest)) return damaged("it ends in the middle of a header", at_);
     }
-    if (!alone) return damaged("it ends after a header that tells of a next member", at_);
+    if (!alone) return damaged("it ends after a header that announces another member", at_);
     return false;
   }
   Result<std::span<const uint8_t>> block = input_.at(at_, kTarBlock);
@@ -170,7 +170,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   std::copy(block->begin(), block->end(), header_.begin());
   const std::span<const uint8_t> header(header_);
   if (header_[0] == 0 && is_zero(header)) {
-    if (!alone) return damaged("it ends after a header that tells of a next member", at_);
+    if (!alone) return damaged("it ends after a header that announces another member", at_);
     has_end_ = true;
     return false;
   }

@@ -166,7 +166,7 @@ TEST(Tar, SaysWhatIsWrongAndWhere) {
             "HR0465 a global header sets \"path\" of all members after it");
   EXPECT_EQ(walk(good + tar_member("g", pax_record("comment", "c"), 'g') + good).files.size(), 2u);
   EXPECT_EQ(walk(good + tar_member("L", "name", 'L')).error,
-            "HR0464 it ends after a header that tells of a next member");
+            "HR0464 it ends after a header that announces another member");
 }
 
 TEST(Tar, SparseFilesAreNoFiles) {

@@ -21,7 +21,7 @@ struct WdsFolders {
   std::optional<int64_t> label_of(std::string_view key, const ClassList& list) const;
 };
 
-// From the folders that samples lie in. Nothing where those are no classes: only one, samples
+// From the folders that samples lie in. Nothing where those are not classes: only one, samples
 // beside them, or the parts of a dataset (train, val, test). With classes given, folders that have
 // their names are them.
 std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders,

@@ -199,7 +199,7 @@ class Comparison {
     TarWalker walker(tar_, end_);
     for (TarMember member;;) {
       const Result<bool> more = walker.next(member);
-      if (!more) return "what lies after its last member makes no sense";
+      if (!more) return "the data after its last member is invalid";
       if (!*more) break;
       if (Why why = pass(member)) return why;
     }

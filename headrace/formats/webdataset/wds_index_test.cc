@@ -153,7 +153,7 @@ TEST(WdsIndex, is_refused_where_the_archive_is_another) {
   EXPECT_EQ(why(sound.tar, more.index), "a member lies outside of the archive (sample 41)");
   std::string longer = sound.tar;
   longer.replace(longer.size() - 1024, 512, 512, 'x');
-  EXPECT_EQ(why(longer, sound.index), "what lies after its last member makes no sense");
+  EXPECT_EQ(why(longer, sound.index), "the data after its last member is invalid");
   for (size_t cut = 0; cut < 64; ++cut) {
     const std::string part = sound.tar.substr(0, (sound.tar.size() - 1024) * cut / 64);
     EXPECT_NE(why(part, sound.index), "used") << cut;

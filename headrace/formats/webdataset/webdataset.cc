@@ -242,8 +242,8 @@ const FormatRecord kWebDataset{
                {.name = "index",
                 .type = ParamType::kString,
                 .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
-                       "None: those beside the archives are used where they fit, or the archives "
-                       "are looked through.",
+                       "None: those next to the archives are used if they "
+                       "match, else the archives are scanned.",
                 .decides = Decides::kPlace},
                classes_of_text()},
     .recognizes = is_webdataset,

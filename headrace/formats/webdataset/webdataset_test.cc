@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples in tar archives, sound and not.
+// Samples in tar archives, valid and damaged.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal with what stands beyond its ends, of which stretches are asked for: one that lies inside
-// is where it is, one that reaches beyond is put together.
+// Stretches of a signal and its padding: one inside is returned in place, one that reaches beyond
+// is assembled.
 //
 // Borrows the samples. One thread.
 #pragma once

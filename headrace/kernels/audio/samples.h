@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored samples of one channel -> shares of full scale as float32. Sample i stands at from + i *
-// step bytes, low byte first, anywhere; integers of b bits are divided by 2^(b-1).
+// Stored samples of one channel -> fractions of full scale as float32. Sample i stands at from + i
+// * step bytes, low byte first, anywhere; integers of b bits are divided by 2^(b-1).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The power spectra of a signal's frames, block by block while they are in the cache: what all
-// features of sound begin with.
+// The power spectra of a signal's frames, block by block while they are in the cache: the first
+// step of all audio features.
 //
 // SpectralFrames is immutable, any thread may use it; the scratch is one thread's.
 #pragma once

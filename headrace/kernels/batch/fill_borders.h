@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FillBorders: one value a channel for all of a picture of the batch; a thread eight neighboring
-// columns of a few rows. What is shown of the picture the passes of the resize then write over it.
+// FillBorders: one value per channel for the whole picture; each thread takes eight neighboring
+// columns of a few rows. The passes of the resize then write the visible part over it.
 #pragma once
 
 #include "headrace/kernels/batch/resample_job.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the samples of a batch of pictures lie.
+// Positions of the samples in a batch of pictures.
 #pragma once
 
 #include <cstdint>

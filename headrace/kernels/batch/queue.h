@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch kernel as work of a stream, wherever that is: on a GPU it is launched there, elsewhere it
-// runs as a loop in its turn.
+// A batch kernel as work of a stream: on a GPU it is launched, elsewhere it runs as a loop in
+// stream order.
 #pragma once
 
 #include <utility>

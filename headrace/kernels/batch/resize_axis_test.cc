@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that a device makes of an axis, compared with those that the CPU resizes by.
+// A device's numbers for an axis of a resize, compared with the CPU's.
 #include "headrace/kernels/batch/resize_axis.h"
 
 #include <gtest/gtest.h>

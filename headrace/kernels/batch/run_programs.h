@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunPrograms: each pixel of images of 8 bits becomes what its image's instructions make of it, in
-// place; a thread four neighboring pixels, all channels.
+// RunPrograms: runs each image's instructions on its 8-bit pixels, in place; each thread takes four
+// neighboring pixels, all channels.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 8 bits through a table of 256 values: what a color operator becomes that treats each
-// sample by its value alone.
+// Rows of 8 bits through a table of 256 values: for color operators that map each sample by its
+// value alone.
 //
 // Any thread may call it. It may read and write up to 63 bytes past `count` samples. In and out may
 // be the same row.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample of a sharpened picture: what rows on the CPU (sharpen_rows.h) and pictures on a GPU
-// (batch/sharpen_pictures.h) are made by.
+// One sample of a sharpened picture: the arithmetic of rows on the CPU (sharpen_rows.h) and
+// pictures on a GPU (batch/sharpen_pictures.h).
 #pragma once
 
 #include <cstdint>

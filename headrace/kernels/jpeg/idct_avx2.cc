@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse DCT with AVX2. Twin: idct_block().
+// The inverse DCT with AVX2. Scalar reference: idct_block().
 #include "headrace/kernels/jpeg/idct_core_avx2.h"
 #include "headrace/kernels/jpeg/idct_levels.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse DCT with AVX-512. Twin: idct_block().
+// The inverse DCT with AVX-512. Scalar reference: idct_block().
 #include "headrace/kernels/jpeg/idct_core_avx512.h"
 #include "headrace/kernels/jpeg/idct_levels.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of four blocks at once, one in every 128-bit lane. Inlined into the functions of
-// AVX-512 files; nobody else calls it. Twin: idct_block().
+// AVX-512 files; nobody else calls it. Scalar reference: idct_block().
 //
 // Whoever has coefficients in registers uses it so:
 //   IdctQuads quads(table.step.data(), stride);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse DCT with NEON. Twin: idct_block().
+// The inverse DCT with NEON. Scalar reference: idct_block().
 //
 // NEON multiplies lanes by a lane and adds (SMLAL), and has no pair products, so the rows of a
 // block, which lie in pairs (Note [Order of a block]), are taken apart as they are loaded. A pass

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "fields are read as they lie");
+static_assert(std::endian::native == std::endian::little, "fields are read in memory order");
 static_assert(Buffer::kPadding >= 32, "vectors of planes are read whole");
 
 constexpr int divided_up(int value, int by) { return (value + by - 1) / by; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes -> samples with AVX2. Twin: coefficients_of_planes() and idct_block().
+// Planes -> samples with AVX2. Scalar reference: coefficients_of_planes() and idct_block().
 #include "headrace/kernels/jpeg/idct_core_avx2.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 #include "headrace/kernels/jpeg/packed_blocks_order.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes -> samples with NEON. Twin: coefficients_of_planes() and idct_block().
+// Planes -> samples with NEON. Scalar reference: coefficients_of_planes() and idct_block().
 //
 // A table look-up (TBL) of 64 bytes takes byte j of all eight planes together, three exchanges turn
 // these 64 bits around, and a second look-up puts a block's 64 coefficients into the order of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing packed rows with AVX2 and BMI2. Twin: packed_blocks_pack_scalar.cc.
+// Writing packed rows with AVX2 and BMI2. Scalar reference: packed_blocks_pack_scalar.cc.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 
 #if defined(__x86_64__)

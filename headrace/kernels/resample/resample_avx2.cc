@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resampling with AVX2. Twin: resample_scalar.cc.
+// Resampling with AVX2. Scalar reference: resample_scalar.cc.
 //
 // Note [Two parts of a weight]
 // A weight of 22 bits is top * 2^16 + low with -2^15 <= low < 2^15. Both are multiplied with two

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resampling with AVX-512 VBMI and VNNI. Twin: resample_scalar.cc.
+// Resampling with AVX-512 VBMI and VNNI. Scalar reference: resample_scalar.cc.
 //
 // A 22-bit weight w is written as three signed base-256 digits, w = d2*65536 + d1*256 + d0 with
 // each digit in [-128, 127], so that VPDPBUSD can multiply bytes by it, four taps at a time. All

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resampling with NEON. Twin: resample_scalar.cc.
+// Resampling with NEON. Scalar reference: resample_scalar.cc.
 //
 // Weights of 22 bits multiply samples of 32: one multiply-add (MLA) for four sums, where two of 16
 // bits would be needed. Table look-ups (TBL) put the samples of four outputs into 32 bits each, so

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pixel of a warped picture: where it lies in the source, and what is made of the pixels there.
+// One pixel of a warped picture: its coordinates in the source, and the blend of the pixels there.
 // The arithmetic of rows on the CPU (warp_rows.h, whose conventions hold) and of pictures on a GPU
 // (batch/warp_pictures.h).
 #pragma once

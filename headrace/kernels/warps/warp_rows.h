@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a warped picture: where each of its pixels lies in the source, and what is found there.
+// Rows of a warped picture: each pixel's coordinates in the source, and the values there.
 // torchvision's grids are computed in float32 with the fused operations that torch has on AVX2 and
 // better, Pillow's in doubles and 16.16 fixed point. Any thread may call them.
 //

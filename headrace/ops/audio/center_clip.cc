@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CenterClip: so many frames from the middle of a sound.
+// CenterClip: a number of frames from the middle of the audio.
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 
@@ -24,7 +24,8 @@ const OpRecord kCenterClip{
     .doc =
         "Keeps the middle of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames), from frame (frames - "
-        "num_frames) // 2 on. Only what is kept is decoded. An audio clip that is shorter is a data "
+        "num_frames) // 2 on. Only what is kept is decoded. An audio clip that is shorter is a "
+        "data "
         "error unless pad_if_needed.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param(),

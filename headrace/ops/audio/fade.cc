@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fade: a sound that comes out of silence and goes into it.
+// Fade: fades audio in from silence and out into it.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -88,7 +88,8 @@ const OpRecord kFade{
     .name = "Fade",
     .doc =
         "Lets an audio clip come out of silence and go into it.\n\n"
-        "Audio, (channels, frames), float32, keeps its shape. An audio clip that is shorter than one of "
+        "Audio, (channels, frames), float32, keeps its shape. An audio clip that is shorter than "
+        "one of "
         "the fades is a data error; where both meet they are multiplied.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {fade_length("fade_in_len", "Frames at the begin."),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemphasis: a sound less a share of itself one frame before.
+// Preemphasis: subtracts a fraction of the previous sample.
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomClip: so many frames of a sound, from a random place on.
+// RandomClip: a number of frames from a random position.
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 
@@ -21,9 +21,10 @@ class RandomClip final : public ClipOp {
 const OpRecord kRandomClip{
     .name = "RandomClip",
     .doc =
-        "Keeps a stretch of an audio clip, at a random place.\n\n"
-        "Audio, (channels, frames), becomes (channels, num_frames). Every place is equally "
-        "probable; several audio clips of a record are cut at the same share of their length. Only what "
+        "Keeps a random stretch of an audio clip.\n\n"
+        "Audio, (channels, frames), becomes (channels, num_frames). Every position is equally "
+        "probable; several audio clips of a "
+        "record are cut at the same fraction of their length. Only what "
         "is kept is decoded. An audio clip that is shorter is a data error unless pad_if_needed.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {num_frames_param(),

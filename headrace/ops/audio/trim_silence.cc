@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TrimSilence: a sound without the silence before and behind it.
+// TrimSilence: removes silence at the begin and end.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -93,7 +93,7 @@ Param samples_param(std::string_view name, std::string_view doc, int64_t fallbac
 const OpRecord kTrimSilence{
     .name = "TrimSilence",
     .doc =
-        "Takes the silence off both ends of an audio clip.\n\n"
+        "Removes silence at both ends of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, what is left): from the first window to the "
         "last whose power is no more than top_db below that of the loudest. A window counts where "
         "one channel does. All of the audio is decoded; how long it is afterwards is not known "

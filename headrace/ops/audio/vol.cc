@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vol: a sound made louder or softer.
+// Vol: makes audio louder or softer.
 #include <algorithm>
 #include <cmath>
 
@@ -43,8 +43,8 @@ const OpRecord kVol{
     .name = "Vol",
     .doc =
         "Makes an audio clip louder or softer.\n\n"
-        "Audio, (channels, frames), float32, keeps its shape. As in torchaudio, what would lie "
-        "beyond full scale becomes -1 or 1.",
+        "Audio, (channels, frames), float32, keeps its shape. As in torchaudio, values beyond full "
+        "scale become -1 or 1.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "gain",
                 .type = ParamType::kFloat,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixUp: records of a group are blended with one another, and so are their labels.
+// MixUp: records of a group are blended, and so are their labels.
 #include "headrace/base/random_shares.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/batch/batch_mixing.h"
@@ -36,7 +36,8 @@ const OpRecord kMixUp{
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
         "filled, over groups of positions of the epoch, so that its result does not depend on "
-        "ranks; nothing can be done to its fields after it. Of a clip all frames are blended alike. Boxes, keypoints and masks cannot be "
+        "ranks; nothing can be done to its fields after it. Of a clip all frames are blended "
+        "alike. Boxes, keypoints and masks cannot be "
         "blended: a batch that has them is refused (HR0133).",
     .page = {.section = "Of a batch",
              .step = "T.MixUp(num_classes=4, group=4, uint8=True)",

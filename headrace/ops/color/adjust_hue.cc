@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustHue: hues turned around the circle of colors.
+// AdjustHue: rotates hues around the color circle.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -10,7 +10,8 @@ const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
         "Turns an image's hues around the circle of colors.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks "
         "are left as they are. A gray image keeps its values. torch turns in float32, Pillow "
         "by steps of 1/255: values differ by up to 13.",
     .page = {.section = "Colors", .step = "T.AdjustHue(0.2)"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brightness, contrast, saturation and hue as pixel steps, in the arithmetic of either library:
-// what ColorJitter, RandomPhotometricDistort, the single adjustments and the policies share.
+// shared by ColorJitter, RandomPhotometricDistort, the single adjustments and the policies.
 //
 // torchvision computes colors of tensors in float32, of Pillow's pictures in Pillow's integers.
 // Values are cut off to 8 bits between two steps, as in both.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grayscale: the brightness of each pixel in place of its color.
+// Grayscale: converts images to gray.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"

@@ -147,12 +147,12 @@ Param gain_param(std::string_view name, std::string_view doc, double fallback) {
 const OpRecord kRandomHSV{
     .name = "RandomHSV",
     .doc =
-        "Turns the hue and scales saturation and value of an image at random, as YOLO is "
-        "trained.\n\n"
+        "Rotates the hue and scales saturation and value of an "
+        "image at random, as for training YOLO.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
         "they are. HSV are OpenCV's, as in HueSaturationValue. What is gray stays gray.",
     .page = {.section = "Colors", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
-    .params = {gain_param("hgain", "The hue is turned by a share of the circle from [-x, x].",
+    .params = {gain_param("hgain", "The hue is rotated by a fraction of the circle from [-x, x].",
                           0.015),
                gain_param("sgain", "Saturation is multiplied by a factor from [1 - x, 1 + x].",
                           0.7),

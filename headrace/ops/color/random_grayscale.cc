@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomGrayscale: gray in place of color, with probability p.
+// RandomGrayscale: converts to gray with probability p.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of tones and sharpness, in the arithmetic of either library: what the operators of these
-// names and the policies share.
+// Tables of tones and sharpness, in the arithmetic of either library: shared by the operators of
+// these names and the policies.
 #pragma once
 
 #include "headrace/ops/color/color_steps.h"

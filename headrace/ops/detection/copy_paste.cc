@@ -286,8 +286,8 @@ const OpRecord kCopyPaste{
                 .fallback = true},
                {.name = "min_visibility",
                 .type = ParamType::kFloat,
-                .doc = "The share of an instance's mask that must be left, or its rows go. What is "
-                       "hidden whole goes at any rate.",
+                .doc = "Minimum visible fraction of an instance's mask; its rows are dropped "
+                       "below it. Completely hidden instances are always dropped.",
                 .fallback = 0.0,
                 .minimum = 0,
                 .maximum = 1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EncodeBoxes: boxes and labels as what a single-shot detector is trained with, one row an anchor
+// EncodeBoxes: boxes and labels as training targets of a single-shot detector, one row per anchor
 // (SSD's default boxes).
 #include <algorithm>
 #include <array>
@@ -166,7 +166,8 @@ const OpRecord kEncodeBoxes{
         "the other fields of the row group get a row for each anchor, labels (anchors,), so that "
         "batches are dense. Each box has its best anchor for itself; every other anchor takes its "
         "best box where their IoU is above criteria. The boxes are (center, width, height), and of "
-        "an anchor without a box the anchor itself, or with offset what a network is to give, and 0 "
+        "an anchor without a box the anchor itself, or with offset what a network is to give, and "
+        "0 "
         "without a box. Rows of anchors without a box are 0, so that labels of classes begin at 1. "
         "A box without area has no anchor.",
     .page = {.unseen = "boxes as a network's targets: [detection](detection.md)"},

@@ -197,7 +197,7 @@ const OpRecord kMosaic{
                 .max_count = 2},
                {.name = "center_range",
                 .type = ParamType::kFloats,
-                .doc = "Where the center lies, in multiples of size; 1 is the middle.",
+                .doc = "Position of the center, in multiples of size; 1 is the middle.",
                 .fallback = std::vector<double>{0.5, 1.5},
                 .minimum = 0,
                 .maximum = 2,
@@ -205,8 +205,8 @@ const OpRecord kMosaic{
                 .max_count = 2},
                {.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images where nothing lies: one number, or one a channel, of "
-                       "0 to 255.",
+                .doc = "Fill value of images: one number, or "
+                       "one per channel, 0 to 255.",
                 .fallback = int64_t{114},
                 .min_count = 1,
                 .max_count = kMostChannels},

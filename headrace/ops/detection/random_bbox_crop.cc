@@ -227,12 +227,12 @@ const OpRecord kRandomBBoxCrop{
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). A "
         "threshold is drawn; then windows, whose edges are shares of the image's, until one "
         "overlaps boxes that much and keeps some box. After num_attempts windows another threshold "
-        "is drawn. An image without a box, or with one without area, stays as it is. Boxes outside of the window go, with the rows that belong to them. The "
+        "is drawn. An image without a box, or with one without area, stays as it is. Boxes outside "
+        "of the window go, with the rows that belong to them. The "
         "window is drawn before the image is decoded, and only the window is.",
-    .page =
-        {.section = "Detection",
-         .step =
-             "T.RandomBBoxCrop([0.1, 0.3], aspect_ratio=(0.5, 2), scaling=(0.3, 1), num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)"},
+    .page = {.section = "Detection",
+             .step = "T.RandomBBoxCrop([0.1, 0.3], aspect_ratio=(0.5, 2), scaling=(0.3, 1), "
+                     "num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)"},
     .params = {{.name = "thresholds",
                 .type = ParamType::kFloats,
                 .doc = "The least overlaps that one is drawn from.",
@@ -249,13 +249,13 @@ const OpRecord kRandomBBoxCrop{
                bbox_count_param("num_attempts", "Windows that are tried for a threshold.", 1, 1),
                bbox_count_param(
                    "total_num_attempts",
-                   "Windows that are tried at all; then the one that overlaps most is taken. 0: "
-                   "10,000, where DALI goes on for ever, and then the image stays as it is.",
+                   "Windows to try in total; then the one with the largest overlap is taken. 0: "
+                   "10,000, where DALI goes on forever, and then the image stays as it is.",
                    0, 0),
                bbox_flag_param("all_boxes_above_threshold",
                                "Whether every box must be overlapped that much, or one."),
                bbox_flag_param("allow_no_crop",
-                               "Whether no crop is one of what the thresholds are drawn from."),
+                               "Whether \"no crop\" is among the thresholds to draw from."),
                {.name = "bbox_prune_threshold",
                 .type = ParamType::kFloat,
                 .doc = "The share of its area in the window from which on a box stays, if it is in "

@@ -187,7 +187,7 @@ const OpRecord kRandomIoUCrop{
           .maximum = 10000},
          {.name = "outside",
           .type = ParamType::kString,
-          .doc = "What becomes of boxes whose center is outside: \"drop\" takes their rows out; "
+          .doc = "What to do with boxes whose center is outside: \"drop\" removes their rows; "
                  "\"zero\" makes them 0, 0, 0, 0 as torchvision does, for a SanitizeBoundingBoxes "
                  "later in the list.",
           .fallback = std::string("drop"),

@@ -122,9 +122,8 @@ const OpRecord kRandomSizedBBoxSafeCrop{
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "erosion_rate",
                 .type = ParamType::kFloat,
-                .doc =
-                    "The share of what the boxes cover together that may be truncated, half of it "
-                    "on each side. 0 cuts nothing.",
+                .doc = "Fraction of the boxes' union that may be cropped "
+                       "away, half of it on each side. 0: nothing.",
                 .fallback = 0.0,
                 .minimum = 0,
                 .maximum = 1},

@@ -58,7 +58,7 @@ class Strip {
   }
 
  private:
-  static_assert(kPasses % 2 == 1, "what begins in one buffer ends in the other");
+  static_assert(kPasses % 2 == 1, "input and output are in alternating buffers");
 
   uint8_t* row(int buffer, int y) { return of_[buffer].data() + size_t(y) * kBoxColumns; }
   void filter(int length) {

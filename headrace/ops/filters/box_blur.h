@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pillow's ImageFilter.GaussianBlur: three box blurs along each axis, whose widths are no whole
-// numbers.
+// Pillow's ImageFilter.GaussianBlur: three box blurs along each axis, whose widths need not be
+// integers.
 #pragma once
 
 #include "headrace/image/picture.h"

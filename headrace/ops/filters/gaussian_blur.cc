@@ -169,7 +169,8 @@ const OpRecord kGaussianBlur{
     .doc =
         "Blurs an image with a Gaussian whose width is drawn.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are left as they are. Borders are mirrored. What comes before is computed first, and a second "
+        "masks are left as they are. Borders are mirrored. What comes before is computed first, "
+        "and a second "
         "pass begins. On Pillow's images torchvision does the same.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianBlur(15, 3.0)"},
     .params = {{.name = "kernel_size",
@@ -182,7 +183,7 @@ const OpRecord kGaussianBlur{
                 .max_count = 2},
                {.name = "sigma",
                 .type = ParamType::kFloats,
-                .doc = "Standard deviation in pixels; of two it is drawn between them.",
+                .doc = "Standard deviation in pixels, or a range to draw it from.",
                 .fallback = std::vector<double>{0.1, 2.0},
                 .minimum = 1e-3,
                 .maximum = 1e4,

@@ -125,8 +125,8 @@ const OpRecord kMotionBlur{
                 .max_count = 2},
                {.name = "direction_range",
                 .type = ParamType::kFloats,
-                .doc = "-1: the line ends at the pixel; 1: it begins there; 0: it lies around it. "
-                       "Smallest and largest.",
+                .doc = "-1: the line ends at the pixel; 1: it begins there; 0: "
+                       "it is centered on it. Smallest and largest.",
                 .fallback = std::vector<double>{-1, 1},
                 .minimum = -1,
                 .maximum = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows around a row of one channel, with borders: what filters of a neighborhood read. It
-// holds as many as these are high, whatever the picture is.
+// The rows around a row of one channel, with borders, as neighborhood filters read them. It holds
+// as many rows as the filter is high.
 #pragma once
 
 #include <algorithm>

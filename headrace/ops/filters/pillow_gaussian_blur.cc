@@ -40,7 +40,7 @@ const OpRecord kPillowGaussianBlur{
     .page = {.section = "Sharpness, blur and noise", .step = "T.PillowGaussianBlur(3.0)"},
     .params = {{.name = "radius",
                 .type = ParamType::kFloats,
-                .doc = "Standard deviation in pixels; of two it is drawn between them.",
+                .doc = "Standard deviation in pixels, or a range to draw it from.",
                 .fallback = std::vector<double>{0.1, 2.0},
                 .minimum = 0,
                 .maximum = 1e3,

@@ -137,7 +137,7 @@ const OpRecord kLetterbox{
                 .fallback = true},
                {.name = "center",
                 .type = ParamType::kBool,
-                .doc = "Whether the image lies in the middle; else at the left and the top.",
+                .doc = "Whether the image is centered; else at the left and the top.",
                 .fallback = true},
                interpolation_param(),
                antialias_param()},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad: adds borders, of one color or of what the picture shows.
+// Pad: adds borders, of one color or repeating the image.
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PadIfSmaller: adds what a picture lacks to a size, on the right and at the bottom.
+// PadIfSmaller: pads smaller images to a size, on the right and at the bottom.
 #include <algorithm>
 
 #include "headrace/base/registry.h"

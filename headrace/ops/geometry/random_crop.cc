@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomCrop: a window of a fixed size at a random place, after padding where asked for.
+// RandomCrop: a window of a fixed size at a random position, after optional padding.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -126,7 +126,8 @@ const OpRecord kRandomCrop{
                own_mask_fill_param(),
                padding_mode_param()},
     .oracle =
-        "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; places as torchvision v2's in "
+        "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; places as "
+        "torchvision v2's in "
         "distribution",
     .example = {{"size", std::vector<int64_t>{4, 3}},
                 {"padding", int64_t{2}},

@@ -14,7 +14,7 @@ Param dropout_fill_param() {
   return {.name = "fill",
           .type = ParamType::kFloats,
           .doc =
-              "What holes are set to: one number, or one a channel, in the range of the image's "
+              "Fill value of holes: one number, or one per channel, in the range of the image's "
               "dtype at this point (0 to 255 for uint8).",
           .fallback = int64_t{0},
           .min_count = 1,

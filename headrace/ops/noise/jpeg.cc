@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG: what a picture looks like after it was stored as a JPEG of some quality.
+// JPEG: artifacts of JPEG compression at some quality.
 #include <vector>
 
 #include "headrace/base/registry.h"
@@ -47,7 +47,7 @@ class Jpeg final : public RemadeOp {
 const OpRecord kJpeg{
     .name = "JPEG",
     .doc =
-        "Shows an image as it is after it was stored as a JPEG of some quality.\n\n"
+        "Adds the artifacts of JPEG compression at some quality.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Colors lose half of their resolution (4:2:0). What comes before is "
         "computed first, and a second pass begins.",

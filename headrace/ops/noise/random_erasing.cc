@@ -118,9 +118,9 @@ const OpRecord kRandomErasing{
                 .max_count = 2},
                {.name = "value",
                 .type = ParamType::kFloats,
-                .doc = "What the rectangle is set to: one number, or one a channel, in the range "
+                .doc = "Fill value of the rectangle: one number, or one per channel, in the range "
                        "of the image's dtype at this point (0 to 255 for uint8). \"random\", for "
-                       "floats: normal noise of mean 0 and deviation 1, in each pixel another.",
+                       "floats: normal noise of mean 0 and deviation 1, per pixel.",
                 .fallback = int64_t{0},
                 .choices = {"random"},
                 .min_count = 1,

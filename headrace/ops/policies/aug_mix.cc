@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AugMix: an image is mixed with what chains of operations make of it.
+// AugMix: mixes an image with the results of chains of operations.
 #include <algorithm>
 
 #include "headrace/base/random_shares.h"
@@ -118,7 +118,7 @@ class AugMix final : public AugmentOp {
     if (picture.kind != FieldKind::kMask) return;
     raise_misfit(name(),
                  "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" cannot say what is where then",
+                     "\" has no single position then",
                  "leave it out, or say fields= with the images alone");
   }
 

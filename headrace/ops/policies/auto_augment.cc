@@ -153,10 +153,11 @@ class AutoAugment final : public AugmentOp {
 const OpRecord kAutoAugment{
     .name = "AutoAugment",
     .doc =
-        "Does one of 25 pairs of operations that were found to help on a data set.\n\n"
+        "Applies one of 25 pairs of operations that were learned on a dataset.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
-        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Boxes, masks and keypoints follow shears, translations "
+        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
+        "images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
     .page = {.section = "Policies", .step = "T.AutoAugment()"},
     .params = with_augment_params({{.name = "policy",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandAugment: operations of fourteen that are drawn, all as strong as the user says.
+// RandAugment: random operations out of fourteen, all of one magnitude.
 #include "headrace/base/registry.h"
 #include "headrace/ops/policies/augmentation.h"
 
@@ -45,10 +45,11 @@ class RandAugment final : public AugmentOp {
 const OpRecord kRandAugment{
     .name = "RandAugment",
     .doc =
-        "Applies randomly drawn operations of fourteen, all of the same magnitude.\n\n"
+        "Applies random operations out of fourteen, all of the same magnitude.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
-        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Boxes, masks and keypoints follow shears, translations "
+        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
+        "images alone. Where it has to measure, turn "
         "or sharpen, another pass begins.",
     .page = {.section = "Policies", .step = "T.RandAugment(2, 15)"},
     .params = with_augment_params({{.name = "num_ops",

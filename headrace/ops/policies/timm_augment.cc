@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimmAugment: what timm's augmentation strings say.
+// TimmAugment: timm's augmentation strings.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -302,7 +302,7 @@ class TimmAugment final : public WarpOp {
     if (picture.kind != FieldKind::kMask || !mixes()) return;
     raise_misfit(name(),
                  "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" cannot say what is where then",
+                     "\" has no single position then",
                  "leave it out, or say fields= with the images alone");
   }
 
@@ -316,7 +316,7 @@ std::vector<Param> timm_params() {
       {{.name = "policy",
         .type = ParamType::kString,
         .doc = "timm's string: \"rand\", \"augmix\", \"original\", \"originalr\", \"v0\", \"v0r\" "
-               "or \"3a\", and what it adds, as in \"rand-m9-mstd0.5-inc1\".",
+               "or \"3a\", and its options, as in \"rand-m9-mstd0.5-inc1\".",
         .required = true}},
       "random");
   std::erase_if(params, [](const Param& param) { return param.name == "arithmetic"; });
@@ -342,9 +342,9 @@ std::vector<Param> timm_params() {
 const OpRecord kTimmAugment{
     .name = "TimmAugment",
     .doc =
-        "Augments as one of timm's strings says.\n\n"
+        "Augments as specified by one of timm's strings.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "What is moved carries along what lies in the image, but \"augmix\" shows it in several "
+        "Boxes, masks and keypoints follow its moves, but \"augmix\" shows it in several "
         "places and refuses boxes, keypoints and masks. timm's create_transform gives fill the "
         "mean of the data set, of ImageNet (124, 116, 104). A piece that timm would not know, or "
         "would leave out silently, is refused. Posterizing to no bits is black, as with Pillow "

@@ -61,10 +61,10 @@ class TimmText {
         const std::string hint = "after \"" + std::string(policy_) + "\" may appear " +
                                  std::string(allowed) + ", with \"-\" between";
         if (piece.text == "w0" && policy_ == "rand") {
-          refuse(piece.text, "is no piece of it any more: timm gave it up",
+          refuse(piece.text, "is no longer part of it: timm has removed it",
                  "\"tweights\" chooses by timm's weights; " + hint);
         }
-        refuse(piece.text, "is no piece of it", hint);
+        refuse(piece.text, "is not part of it", hint);
       }
       if (piece.number.empty())
         refuse(piece.text, "lacks its number", "such as \"" + std::string(piece.key) + "1\"");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// timm's augmentation strings ("rand-m9-mstd0.5-inc1"): what they say, as a table of steps, and
-// what a step's level means. Data and pure functions; TimmAugment draws and does it.
+// timm's augmentation strings ("rand-m9-mstd0.5-inc1"): parsed into a table of steps, and the
+// meaning of a step's level. Data and pure functions; TimmAugment draws and does it.
 //
 // Facts are those of module timm.data.auto_augment, timm 1.0.
 #pragma once

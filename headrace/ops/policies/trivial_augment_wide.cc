@@ -37,10 +37,11 @@ class TrivialAugmentWide final : public AugmentOp {
 const OpRecord kTrivialAugmentWide{
     .name = "TrivialAugmentWide",
     .doc =
-        "Does one operation of fourteen, as strong as is drawn.\n\n"
+        "Applies one random operation out of fourteen, at a random magnitude.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Shears, moves and turns carry along what lies in the image, which torchvision refuses "
-        "to do; colors, tables and sharpness are for images alone. Where it has to measure, turn "
+        "Boxes, masks and keypoints follow shears, translations "
+        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
+        "images alone. Where it has to measure, turn "
         "or sharpen, a second pass begins.",
     .page = {.section = "Policies", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",

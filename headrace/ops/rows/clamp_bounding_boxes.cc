@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClampBoundingBoxes and SetClampingMode: what lies beyond the picture, now and after later steps.
+// ClampBoundingBoxes and SetClampingMode: clipping at the image's edges, now and after later steps.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -54,19 +54,23 @@ class SetClampingMode final : public RowOp {
 const OpRecord kClampBoundingBoxes{
     .name = "ClampBoundingBoxes",
     .doc =
-        "Puts the corners of boxes that lie beyond the image on its edge.\n\n"
-        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. Steps that cut "
-        "images do this by themselves; this is for boxes that were drawn beyond the edge.",
+        "Moves corners of boxes outside of the image onto its edge.\n\n"
+        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. "
+        "Transforms that crop images do "
+        "this by themselves; this is for boxes that were drawn beyond the edge.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
-    .params = {{.name = "clamping_mode",
-                .type = ParamType::kString,
-                .doc = "\"auto\" is the mode set by SetClampingMode, by default \"soft\"; \"soft\" "
-                       "and \"hard\" are one for boxes that are not rotated. Of rotated ones "
-                       "\"soft\" gives the smallest box of that angle about what is in the "
-                       "image, and \"hard\" a box that is all in it; \"none\" leaves "
-                       "boxes as they are, where torchvision has None.",
-                .fallback = std::string("auto"),
-                .choices = {"auto", "soft", "hard", "none"}}},
+    .params =
+        {{.name = "clamping_mode",
+          .type = ParamType::kString,
+          .doc =
+              "\"auto\" is the mode set by SetClampingMode, by default \"soft\"; \"soft\" and "
+              "\"hard\" are the same for boxes that are "
+              "not rotated. For rotated ones \"soft\" gives the smallest box of that angle about "
+              "what is in the "
+              "image, and \"hard\" a box that is all in it; \"none\" leaves "
+              "boxes as they are, where torchvision has None.",
+          .fallback = std::string("auto"),
+          .choices = {"auto", "soft", "hard", "none"}}},
     .oracle =
         "torchvision v2's clamp_bounding_boxes, bit for bit; of rotated boxes but for the "
         "last bits of sines",
@@ -79,8 +83,9 @@ const OpRecord kSetClampingMode{
     .name = "SetClampingMode",
     .doc =
         "Sets whether later transforms that crop images clamp boxes to them.\n\n"
-        "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box keeps its size and "
-        "may lie beyond the image, until a ClampBoundingBoxes(\"hard\") or a "
+        "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box "
+        "keeps its size and may "
+        "extend beyond the image, until a ClampBoundingBoxes(\"hard\") or a "
         "SanitizeBoundingBoxes.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClampKeyPoints: points that lie beyond the picture, put on its outermost pixels.
+// ClampKeyPoints: moves points outside of the image onto its outermost pixels.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -47,7 +47,7 @@ class ClampKeyPoints final : public RowOp {
 const OpRecord kClampKeyPoints{
     .name = "ClampKeyPoints",
     .doc =
-        "Puts keypoints that lie beyond the image on its outermost pixels.\n\n"
+        "Moves keypoints outside of the image onto its outermost pixels.\n\n"
         "Keypoints, (..., 2 or more): x to 0 ... W - 1, y to 0 ... H - 1; other numbers, shape and "
         "dtype stay.",
     .page = {.unseen = "points alone: [detection](detection.md)"},

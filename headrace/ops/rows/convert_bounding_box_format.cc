@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvertBoundingBoxFormat: what the four numbers of a box are; pixels, or shares of the picture.
+// ConvertBoundingBoxFormat: the meaning of a box's four numbers; pixels, or fractions of the image.
 #include <functional>
 
 #include "headrace/base/registry.h"
@@ -40,7 +40,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
     check_boxes("ConvertBoundingBoxFormat", in_pixels);
     if (is_rotated(boxes.box_format) != is_rotated(to_)) {
       raise_misfit("ConvertBoundingBoxFormat",
-                   "rotated boxes are no other ones, and \"" + boxes.name + "\" is " +
+                   "rotated boxes cannot become other ones, and \"" + boxes.name + "\" is " +
                        std::string(name_of(boxes.box_format)),
                    "a Python transform can choose the upright box");
     }
@@ -104,8 +104,10 @@ const OpRecord kConvertBoundingBoxFormat{
     .doc =
         "Gives boxes in another format.\n\n"
         "Boxes, (..., 4), in a known format; shape and dtype stay, and integers are rounded as "
-        "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of shares (xyxy_normalized and the like: 0 to 1 of the "
-        "image's width and height at this point) are floats, and no transform moves them: this makes "
+        "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of "
+        "shares (xyxy_normalized and the like: 0 to 1 of the "
+        "image's width and height at this point) are floats, and no transform moves them: this "
+        "makes "
         "pixels of them before, and shares again in the end.",
     .page = {.unseen = "boxes alone: [detection](detection.md)"},
     .params = {{.name = "format",

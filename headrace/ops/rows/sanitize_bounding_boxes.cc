@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SanitizeBoundingBoxes: drops boxes that nobody can learn from, with all that belongs to them.
+// SanitizeBoundingBoxes: drops degenerate boxes, with their labels and masks.
 #include "headrace/base/registry.h"
 #include "headrace/fields/box_format.h"
 #include "headrace/fields/rotated_box.h"
@@ -98,8 +98,9 @@ Param least(std::string_view name, std::string_view doc) {
 const OpRecord kSanitizeBoundingBoxes{
     .name = "SanitizeBoundingBoxes",
     .doc =
-        "Drops boxes that are too small, lie outside of the image, or are no boxes.\n\n"
-        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is at least min_size "
+        "Drops boxes that are too small, outside of the image, or invalid.\n\n"
+        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is "
+        "at least min_size "
         "wide and high, has min_area, and has no corner outside of the image; one with NaN or "
         "with sides turned around goes. The other fields of the row group (labels, areas, masks, "
         "keypoints) lose the same rows; fields= names them where the source does not say what "

@@ -39,9 +39,10 @@ class SanitizeKeyPoints final : public RowFilter {
 const OpRecord kSanitizeKeyPoints{
     .name = "SanitizeKeyPoints",
     .doc =
-        "Drops keypoints that lie outside of the image.\n\n"
-        "Keypoints, (rows, 2 or more) or (rows, points, 2 or more), in pixels: a row goes where "
-        "any of its points lies outside, a point that is not labeled too. The other fields of "
+        "Drops keypoints outside of the image.\n\n"
+        "Keypoints, (rows, 2 or more) or (rows, points, 2 or more), in pixels: a row is dropped if "
+        "any of its points is "
+        "outside, also a point that is not labeled. The other fields of "
         "the row group lose the same rows; fields= names them where the source does not say what "
         "belongs together.",
     .page = {.unseen = "rows that go: [detection](detection.md)"},

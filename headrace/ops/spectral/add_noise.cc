@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AddNoise: another sound is added to a sound, so loud that their ratio is the one drawn. The noise
-// is another field of the record, or comes from a dataset of noises.
+// AddNoise: adds noise to audio, at a random signal-to-noise ratio. The noise is another field of
+// the record, or comes from a dataset of noises.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -92,8 +92,8 @@ Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSet
     if (!same) cut_noise(noise, noise.channels == 1 ? 0 : c, mono, cut);
     if (!add_to(sound.channel(c).data(), cut, ratio)) {
       return cannot_take("AddNoise",
-                         "or its noise has samples that are no numbers (NaN, infinity), and so "
-                         "there is no ratio");
+                         "or its noise has samples that are not "
+                         "finite, so there is no ratio");
     }
   }
   return {};
@@ -148,7 +148,7 @@ class AddNoiseOfRecord final : public Op {
   std::string misfit(const FieldValue& sound, const FieldValue& noise) const {
     if (sound.sample_rate && noise.sample_rate && sound.sample_rate != noise.sample_rate) {
       return "has " + std::to_string(sound.sample_rate) + " Hz, and its noise " +
-             std::to_string(noise.sample_rate) + ": Resample brings both to one";
+             std::to_string(noise.sample_rate) + ": use Resample to give both the same rate";
     }
     const int64_t frames = sound.shape[1], there = noise.shape[1];
     if (frames > 0 && there == 0) return "is to have noise, and that has no frames";
@@ -211,12 +211,14 @@ class AddNoiseOfSource final : public Op {
 const OpRecord kAddNoise{
     .name = "AddNoise",
     .doc =
-        "Adds another audio clip to an audio clip, at a signal-to-noise ratio.\n\n"
-        "The noise is of a dataset of noises, source=, or another field of the record: fields= "
-        "then names both, the audio and its noise, which stays. Audio, (channels, frames), keeps its "
+        "Adds noise to an audio clip, at a signal-to-noise ratio.\n\n"
+        "The noise comes from a dataset of noises, source=, or from another field of the "
+        "record: fields= then names both, the audio and its noise, which stays. Audio, (channels, "
+        "frames), keeps its "
         "shape. Of a longer noise a stretch is taken at a place that is drawn; a shorter one is an "
         "error, or repeated from such a place on. A noise of one channel is added to each channel, "
-        "one of as many to each its own; silent noise adds nothing. Each channel gets the ratio.\n\n"
+        "one of as many to each its own; silent noise adds nothing. Each channel gets the "
+        "ratio.\n\n"
         "Each record draws its noise from source=, by its seed, epoch and position. Of a file the "
         "stretch alone is decoded, and brought to the audio clip's rate as Resample does it.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},

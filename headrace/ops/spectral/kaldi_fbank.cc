@@ -80,8 +80,8 @@ class KaldiFbank final : public SoundOp {
     if (highest <= 0) highest += half;
     if (!(lowest < highest) || !(highest <= half)) {
       raise_misfit("KaldiFbank",
-                   "low_freq must lie below high_freq, and that at half the sample rate or "
-                   "below (got " +
+                   "low_freq must be below high_freq, and that at "
+                   "half the sample rate or below (got " +
                        text_of(ParamValue(lowest)) + " and " + text_of(ParamValue(highest)) +
                        " of " + text_of(ParamValue(rate)) + ")");
     }
@@ -182,7 +182,8 @@ const OpRecord kKaldiFbank{
     .name = "KaldiFbank",
     .doc =
         "Kaldi's filter bank features of a waveform, without its dither.\n\n"
-        "A waveform, float32 (channels, frames), becomes (rows, num_mel_bins), a row a frame, with "
+        "A waveform, float32 (channels, frames), becomes (rows, num_mel_bins), one row per frame, "
+        "with "
         "one column more where use_energy says so: 1 + (frames - window) // shift rows with "
         "snip_edges, else (frames + shift // 2) // shift, mirrored at the ends. A waveform shorter "
         "than a window, or one of several channels without channel=, is a data error (HR0545). "

@@ -32,7 +32,7 @@ size_t sound_field_of(std::string_view owner, const Source& source) {
   }
   if (count > 1) {
     raise_misfit(owner, "source= has several audio fields, " + names + "\"",
-                 "hr.open(..., kinds={name: \"tensor\"}) of those that are no noise");
+                 "hr.open(..., kinds={name: \"tensor\"}) for those that are not noise");
   }
   if (count == 0 || source.size() == 0) {
     raise_misfit(owner, "source= has no audio clips: it is " + source.description(),

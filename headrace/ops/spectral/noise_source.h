@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset whose sounds are added to those of another: a stretch of one of them, at the rate of
-// the sound that it goes to.
+// A dataset of noises that are added to another's audio: a stretch of one of them, at that audio's
+// sample rate.
 //
 // Nothing of it is read ahead: whoever adds a noise reads its file, then decodes what the stretch
 // is made from and no more. Any thread may take.

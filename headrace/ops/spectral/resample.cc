@@ -141,8 +141,10 @@ const OpRecord kResample{
     .doc =
         "A waveform at another sample rate, by a windowed sinc.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, ceil(frames * new_freq / "
-        "orig_freq)). Audio clips of any rates come to one; without orig_freq the plan does not know how "
-        "many frames they have then. Only those weights of torchaudio's filter that are not zero are computed "
+        "orig_freq)). Audio clips of any rates come to one; without orig_freq the plan does not "
+        "know how "
+        "many frames they have then. Only those weights of torchaudio's filter that are not zero "
+        "are computed "
         "with, and each output is the same however much of the waveform lies around it.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params =
@@ -152,7 +154,7 @@ const OpRecord kResample{
               "Frames of the waveform a second; None: each audio clip's own, as its file has it.",
           .minimum = 1,
           .maximum = 1 << 20},
-         frequency_param("new_freq", "What it becomes."),
+         frequency_param("new_freq", "The new rate."),
          {.name = "resampling_method",
           .type = ParamType::kString,
           .doc = "The window over the sinc: Hann's or Kaiser's.",

@@ -129,7 +129,9 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
     raise_misfit(owner, "win_length is " + std::to_string(win_length) + ", longer than n_fft, " +
                             std::to_string(n_fft));
   }
-  if (hop == 0) raise_misfit(owner, "half a window of one sample is no hop", "hop_length=1");
+  if (hop == 0)
+    raise_misfit(owner, "a window of one sample has no default hop (half of it is 0)",
+                 "hop_length=1");
   if (power != 1 && power != 2) {
     raise_misfit(owner, "power must be 1 or 2 (got " + text_of(ParamValue(power)) + ")",
                  "a Python transform raises magnitudes to any power");
@@ -161,7 +163,8 @@ std::string why_not_mirrored(const Spectra& spectra, int64_t frames) {
   const int64_t whole = frames + 2 * how.zeros;
   if (spectra.reflects && whole <= how.before) {
     return "has " + std::to_string(frames) + " frames, and " + std::to_string(how.before) +
-           " are mirrored at its ends (center=True): pad_mode=\"constant\", pad=, or longer audio clips";
+           " are mirrored at its ends (center=True): pad_mode=\"constant\", pad=, or longer audio "
+           "clips";
   }
   if (how.frames_of(frames) == 0) {
     return "has " + std::to_string(frames) + " frames, fewer than the " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of torchaudio's spectral transforms, and what they come to.
+// Parameters of torchaudio's spectral transforms, and values derived from them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WhisperLogMel: what Whisper's encoder is given.
+// WhisperLogMel: the input of Whisper's encoder.
 #include "headrace/base/registry.h"
 #include "headrace/kernels/audio/mel_filters.h"
 #include "headrace/kernels/audio/window.h"
@@ -77,7 +77,8 @@ const OpRecord kWhisperLogMel{
         "A waveform, float32 (1, frames), is padded with silence to chunk_length seconds and "
         "becomes (n_mels, frames // 160): (80, 3000) of 30 seconds. Windows of 400, Slaney's mel "
         "scale and norm, log10 of 1e-10 at least and 8 below the largest at most, (x + 4) / 4; the "
-        "last frame is left out. An audio clip that is longer is a data error (HR0545) unless truncation "
+        "last frame is left out. An audio clip that is longer is a data error (HR0545) unless "
+        "truncation "
         "says that its end is truncated, which transformers does without being asked.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {{.name = "n_mels",
@@ -96,7 +97,7 @@ const OpRecord kWhisperLogMel{
                 .or_none = true},
                {.name = "truncation",
                 .type = ParamType::kBool,
-                .doc = "Whether what is longer is cut to chunk_length.",
+                .doc = "Whether longer audio is truncated to chunk_length.",
                 .fallback = false}},
     .oracle = "transformers' WhisperFeatureExtractor, within 1e-4",
     .example = {{"chunk_length", 0.5}, {"truncation", true}},

@@ -26,9 +26,10 @@ const OpRecord kRandomChoice{
     .name = "RandomChoice",
     .doc =
         "Each record takes one of several transforms, or lists of transforms.\n\n"
-        "They have draws of their own, which an entry that is added at the end does not change. "
+        "Each has its own random draws, which an entry added at the end does not change. "
         "What they do to shapes is known where all do the same; otherwise the field counts as "
-        "ragged after it. All leave the same dtype. It may contain batch transforms (MixUp, CutMix), "
+        "ragged after it. All leave the same dtype. It may contain batch transforms (MixUp, "
+        "CutMix), "
         "by themselves: then each group takes one.",
     .page = {.section = "Choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},

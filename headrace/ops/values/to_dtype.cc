@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToDtype: another element type, with the values scaled to its range where asked for.
+// ToDtype: another element type, with the values optionally scaled to its range.
 #include "headrace/base/registry.h"
 #include "headrace/fields/audio.h"
 #include "headrace/kernels/audio/samples.h"
@@ -99,9 +99,12 @@ const OpRecord kToDtype{
         "Converts images to another dtype.\n\n"
         "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
         "and their ids are never scaled. With scale, the range goes along: 0 to 255, of "
-        "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are added, "
-        "or truncated. Without it the numbers stay what they are (floats are truncated). Audio stays, "
-        "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the sample; "
+        "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are "
+        "added, "
+        "or truncated. Without it the numbers stay what they are (floats are truncated). Audio "
+        "stays, "
+        "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the "
+        "sample; "
         "what lies beyond full scale becomes the largest or smallest of them.",
     .page = {.unseen = "numbers of another type"},
     .params =

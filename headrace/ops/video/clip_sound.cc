@@ -75,9 +75,8 @@ ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double 
     : owner_(owner), silence_(arguments.text("no_sound") == "silence") {
   if (arguments.is_none("sound")) {
     if (!arguments.is_none("sound_channels") || silence_) {
-      raise_misfit(owner,
-                   "sound_channels= and no_sound= are about an audio clip, and sound= is not there",
-                   "sound=16000, so many samples a second");
+      raise_misfit(
+          owner, "sound_channels= and no_sound= need sound=", "sound=16000, in samples per second");
     }
     return;
   }
@@ -181,8 +180,9 @@ std::vector<Param> clip_sound_params() {
   return {
       {.name = "sound",
        .type = ParamType::kInt,
-       .doc = "Adds the field `<video>_sound`: what is heard while the clip is shown, (channels, "
-              "samples) float32 of so many samples a second, as an audio field is. With num_clips "
+       .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
+              "samples) "
+              "float32 at this sample rate, as an audio field is. With num_clips "
               "(num_clips, channels, samples).",
        .minimum = 1,
        .maximum = 768000},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sound of a clip's time, out of the file that its frames come from.
+// The audio of a clip's time range, from the file of its frames.
 #pragma once
 
 #include <cstdint>

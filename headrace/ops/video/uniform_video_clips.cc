@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UniformVideoClips and CenterVideoClip: clips of a video at places that its length says.
+// UniformVideoClips and CenterVideoClip: clips of a video at positions computed from its length.
 #include "headrace/base/registry.h"
 #include "headrace/ops/video/video_clip_op.h"
 
@@ -42,7 +42,8 @@ const OpRecord kUniformVideoClips{
     .doc =
         "Takes clips of a video at equal distances: the first begins with the video, the last ends "
         "with it.\n\n"
-        "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms that "
+        "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
+        "that "
         "treat its frames as images. What all clips need is decoded once.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
@@ -62,7 +63,8 @@ const OpRecord kCenterVideoClip{
     .name = "CenterVideoClip",
     .doc =
         "Takes the clip in the middle of a video.\n\n"
-        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat its "
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
+        "its "
         "frames as images.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({}),

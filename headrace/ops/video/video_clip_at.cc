@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VideoClipAt: the clip of a video around a time that the record says.
+// VideoClipAt: the clip around a time given by a field of the record.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -54,7 +54,8 @@ const OpRecord kVideoClipAt{
     .name = "VideoClipAt",
     .doc =
         "Takes the clip of a video around a time that another field of the record says.\n\n"
-        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat its "
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
+        "its "
         "frames as images. The frame shown at that time is in the middle of the clip, as far as "
         "the ends of the video allow.",
     .page = {.unseen = "frames of videos: [video](video.md)"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomAffine: turns, moves, scales and shears a record's pictures by what is drawn.
+// RandomAffine: rotates, translates, scales and shears images at random.
 #include <cmath>
 
 #include "headrace/base/registry.h"
@@ -62,9 +62,10 @@ class RandomAffine final : public WarpOp {
 const OpRecord kRandomAffine{
     .name = "RandomAffine",
     .doc =
-        "Turns, moves, scales and shears a record's images by what is drawn.\n\n"
+        "Rotates, translates, scales and shears a record's images at random.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
-        "are computed first, and a second pass begins; only moves by whole pixels and quarter turns "
+        "are computed first, and a second pass begins; only moves by whole pixels and quarter "
+        "turns "
         "cost nothing. Boxes become those about their moved "
         "corners, truncated at the image.",
     .page = {.section = "Warps",

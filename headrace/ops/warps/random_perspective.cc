@@ -48,7 +48,7 @@ class RandomPerspective final : public WarpOp {
 const OpRecord kRandomPerspective{
     .name = "RandomPerspective",
     .doc =
-        "Shows a record's images from a place that is drawn, with probability p.\n\n"
+        "Applies a random perspective to a record's images, with probability p.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
         "are computed first, and a second pass begins. Boxes become those about their moved "
         "corners, truncated at the image. An image of one row or column stays as it is, and so "
@@ -57,7 +57,7 @@ const OpRecord kRandomPerspective{
     .params = with_warp_params(
         {{.name = "distortion_scale",
           .type = ParamType::kFloat,
-          .doc = "How far corners move: up to this share of half the width and height, inwards.",
+          .doc = "How far corners move inwards: up to this fraction of half the width and height.",
           .fallback = 0.5,
           .minimum = 0,
           .maximum = 1},

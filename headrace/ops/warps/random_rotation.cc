@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomRotation: turns a record's pictures by an angle that is drawn.
+// RandomRotation: rotates images by a random angle.
 #include "headrace/base/registry.h"
 #include "headrace/ops/warps/warp_op.h"
 
@@ -33,7 +33,7 @@ class RandomRotation final : public WarpOp {
       return;
     }
     picture.shape[1] = picture.shape[2] = -1;
-    picture.left_open_by = "RandomRotation, whose expand=True makes room for each angle";
+    picture.left_open_by = "RandomRotation, which makes room for each angle with expand=True";
   }
 
   const std::array<double, 2> degrees_;
@@ -44,10 +44,12 @@ class RandomRotation final : public WarpOp {
 const OpRecord kRandomRotation{
     .name = "RandomRotation",
     .doc =
-        "Turns a record's images by an angle that is drawn.\n\n"
+        "Rotates a record's images by a random angle.\n\n"
         "Images and masks, (C, H, W), uint8; the dtype stays, and so does the shape without "
-        "expand. Pixels of what comes before it are computed first, and a second pass begins; only "
-        "quarter turns cost nothing. Boxes become those about their turned corners, truncated at the "
+        "expand. The pixels of earlier transforms are computed first, and a second pass begins; "
+        "only "
+        "quarter turns cost nothing. Boxes become those about their turned corners, truncated at "
+        "the "
         "picture.",
     .page = {.section = "Warps", .step = "T.RandomRotation((20, 30))"},
     .params = with_warp_params(

@@ -107,10 +107,10 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
   own.push_back(
       {.name = "fill",
        .type = ParamType::kFloats,
-       .doc =
-           "Fill for areas outside the image: one number, or one per channel, "
-           "of the image's dtype (0 to 255 for uint8). None is black, into which torchvision's bilinear edges of "
-           "tensors fade once, where they fade twice into 0.",
+       .doc = "Fill for areas outside the image: one number, or one per channel, "
+              "of the image's dtype (0 to 255 for uint8). None is black, into which torchvision's "
+              "bilinear edges of "
+              "tensors fade once, where they fade twice into 0.",
        .fallback = int64_t{0},
        .min_count = 1,
        .max_count = kMostChannels,
@@ -160,8 +160,8 @@ Param center_param() {
   return {.name = "center",
           .type = ParamType::kFloats,
           .doc =
-              "What stays where it is, (x, y) in pixels from the left upper corner; None: the "
-              "image's middle.",
+              "Center of the transform, (x, y) in pixels from the "
+              "upper left corner; None: the image's center.",
           .minimum = -1e6,
           .maximum = 1e6,
           .min_count = 2,

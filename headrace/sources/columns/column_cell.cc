@@ -149,7 +149,7 @@ Field array_field(const ArrayType& array, const Column& column) {
               .shape = array.shape};
   if (is_picture(field.kind)) field.shape = picture_shape(array, column.name);
   if (field.kind == FieldKind::kText || field.kind == FieldKind::kBytes) {
-    bad_column(column.name, "an array is no " + std::string(name_of(field.kind)),
+    bad_column(column.name, "an array is not " + std::string(name_of(field.kind)),
                "give a list of strings or of paths");
   }
   const bool label = field.kind == FieldKind::kLabel;
@@ -294,7 +294,7 @@ bool offsets_rise(const BlobColumn::Part& part, size_t item) {
 Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   const FieldKind kind = column.kind.value_or(FieldKind::kBytes);
   if (kind == FieldKind::kLabel || (kind != FieldKind::kTensor && blobs.dtype != DType::kUInt8)) {
-    bad_column(column.name, "values of any length are no " + std::string(name_of(kind)));
+    bad_column(column.name, "values of any length are not " + std::string(name_of(kind)));
   }
   for (const BlobColumn::Part& part : blobs.parts) {
     const size_t item = size_of(blobs.dtype);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of numbers that lies in one or more files, read record by record; or in memory, where it
-// had to be decompressed.
+// An array of numbers in one or more files, read record by record; or in memory, where it had to be
+// decompressed.
 //
 // Files are read by position, never mapped: one that is cut off while it is open must give an error
 // of a record and not a signal. Const members may be called from any thread.
@@ -50,7 +50,7 @@ struct FileArray {
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
   // All records, one after the other. REQUIRES: out.size() == count() * record_bytes().
   Result<void> load(std::span<uint8_t> out) const;
-  // Where the record lies, if that is in a storage that answers later.
+  // Where the record lies, if that is in an asynchronous storage.
   void add_piece(int64_t record, std::vector<FilePiece>& out) const;
   bool answers_later() const;
   // The first bytes of a record as they are stored, to tell arrays apart.

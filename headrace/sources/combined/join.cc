@@ -227,7 +227,7 @@ class Join final : public Source {
       raise(kBadJoin,
             "no record of the left source has a partner; it has '" + wanted[0] + "', the right '" +
                 (keys.empty() ? "" : keys[0]) + "'",
-            "on= names what they have in common");
+            "on= names their common field");
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of remote storage, as three small things: the address of an object, what authorizes a
-// request, and how a listing is parsed. All else (ranges, retries, versions) is the same for all of
-// them: remote_files.h. Const members may be called from any thread.
+// A kind of remote storage, as three small things: the address of an object, the authorization of a
+// request, and the parsing of a listing. All else (ranges, retries, versions) is the same for all
+// of them: remote_files.h. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcurl, opened when the first address is met: never linked, so that the engine loads without it.
-// Any thread may call opened(); what the functions allow is libcurl's business.
+// Any thread may call opened(); libcurl's own rules apply to the functions.
 #pragma once
 
 #include <cstddef>

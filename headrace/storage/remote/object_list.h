@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of a bucket's listing, as entries of one folder: what clouds answer, and what is checked
-// of it whatever the cloud.
+// A page of a bucket's listing, as entries of one folder, with the checks that hold for every
+// cloud.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_p
     if (key && !(flat && key->is_folder)) keys.push_back(std::move(*key));
   }
   json.end();
-  if (!json.ok()) return bad_listing("it is no JSON of a tree");
+  if (!json.ok()) return bad_listing("it is not the JSON of a tree");
   if (!has_size) return bad_listing("a file without a size");
   std::string next = cursor_of(next_page);
   if (!next_page.empty() && next.empty()) {

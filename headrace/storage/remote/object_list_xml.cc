@@ -53,7 +53,7 @@ Result<void> read_elements(
       case XmlReader::Event::kOver:
         return bad_listing("it ends early");
       case XmlReader::Event::kDamaged:
-        return bad_listing("it is no XML");
+        return bad_listing("it is not XML");
     }
   }
 }

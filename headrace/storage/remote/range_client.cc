@@ -420,7 +420,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                job->fetch.path, "the server redirects " + why,
                "open that address itself, or allow it: hr.remote.configure(redirects=\"any\")")));
   };
-  if (!to) return refuse("to what is not an address");
+  if (!to) return refuse("to something that is not an address");
   const bool same = same_server(*base, *to);
   const bool down = base->scheme == "https" && to->scheme != "https";
   if (to->scheme != "https" && to->scheme != "http") return refuse("to " + to->scheme + "://");

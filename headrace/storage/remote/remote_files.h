@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remote storage, whatever its kind: looks, lists and reads by a RangeClient, and knows for a
-// while what it was told, since opening a dataset asks the same questions many times.
+// A remote storage of any kind: looks, lists and reads by a RangeClient, and caches answers for a
+// while, since opening a dataset sends the same requests many times.
 #pragma once
 
 #include <functional>

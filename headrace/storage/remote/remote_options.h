@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How remote storages are read, for the whole process: a path says where an object lies, and these
-// say how patiently. Requests take the options as they are when they are submitted. Any thread.
+// How remote storages are read, for the whole process: timeouts, retries and the like. Requests
+// take the options as they are when they are submitted. Any thread.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3 and what is compatible with it: s3://BUCKET/KEY.
+// S3 and compatible storages: s3://BUCKET/KEY.
 #include <ctime>
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request on its way: an easy handle of libcurl, the head that came, and where the body goes.
+// One request in flight: an easy handle of libcurl, the received head, and the body's destination.
 // Belongs to the client's thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses as text: their parts, what is escaped in them, and what of them may be shown.
+// Addresses as text: their parts, their escapes, and the part that may be shown.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace cache info|clear`: what loaders have kept on this machine's disk."""
+"""`headrace cache info|clear`: files that loaders keep on this machine's disk."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor SOURCE`: does training wait for data, for which part of it, what would help."""
+"""`headrace doctor SOURCE`: does training wait for data, for which part of it, and what would
+help."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor SOURCE --nodes N`: what an epoch asks of a storage, before it is run."""
+"""`headrace doctor SOURCE --nodes N`: predicts an epoch's requests to a storage."""
 
 from __future__ import annotations
 

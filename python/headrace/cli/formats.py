@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace formats [NAME]`: what can be read."""
+"""`headrace formats [NAME]`: formats that can be read."""
 
 from __future__ import annotations
 

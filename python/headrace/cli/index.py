@@ -36,7 +36,7 @@ def run(
     local: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Write a far dataset's index here, to be uploaded beside it."
+            metavar="FOLDER", help="Write a remote dataset's index here, to be uploaded next to it."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -76,7 +76,7 @@ def print_beside(result: dict[str, Any], source: str, json: bool) -> None:
     for file in result["files"]:
         new = output.size_text(file["bytes"]) if file["is_new"] else "was there already"
         output.headline(file["path"], f"{new} ({result['seconds']:.1f} s)")
-    console.print("[dim]Whoever opens this dataset uses it from now on.[/]")
+    console.print("[dim]From now on it is used whenever this dataset is opened.[/]")
 
 
 def print_result(result: dict[str, Any], named: bool) -> None:

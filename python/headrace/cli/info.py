@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace info SOURCE`: what is in it."""
+"""`headrace info SOURCE`: the contents of a dataset."""
 
 from __future__ import annotations
 

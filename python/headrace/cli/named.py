@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an option names as FILE.py:NAME: something of the user's, which is run to define it."""
+"""Options of the form FILE.py:NAME: the user's file is run, and its object taken."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SOURCE of a command that looks at data: what headrace.open takes, or a single file of media."""
+"""SOURCE of a command that inspects data: an argument of headrace.open, or a single media file."""
 
 from __future__ import annotations
 

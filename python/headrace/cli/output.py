@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: how they print, how they end, how they show progress."""
+"""Shared by all commands: output, exit codes, progress."""
 
 from __future__ import annotations
 

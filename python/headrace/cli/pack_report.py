@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `pack` and `info` print what is in a pack."""
+"""Prints the contents of a pack, for `pack` and `info`."""
 
 from __future__ import annotations
 

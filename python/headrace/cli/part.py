@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands share that make one part of a job: the option, and how they report."""
+"""Shared by commands that make one part of a job: the option, and the report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How what is declared in the engine (operators, formats, codecs) is listed and described."""
+"""Lists and describes the engine's operators, formats and codecs."""
 
 from __future__ import annotations
 

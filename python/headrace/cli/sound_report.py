@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headers of a source's audio clips say, for commands that describe a dataset."""
+"""Metadata of a source's audio clips, for commands that describe a dataset."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of torch's on a stream beside the consumer's."""
+"""Runs torch operations on a stream next to the consumer's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to an image, drawn over it: boxes, masks, points, and what they are called.
+"""Overlays of an image: boxes, masks, points, and their names.
 
 A record's rows have one color each, in the order of the rows; class ids of a mask have theirs.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images for people: grids of a loader's images, and one record step by step."""
+"""Grids of a loader's images, and one record step by step."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerate's GradientState, told which loader is iterated and when its last batch is out.
+"""Tells Accelerate's GradientState which loader is iterated, and when its last batch is delivered.
 
 By it ``accumulate()`` makes the last update of an epoch, and ``gather_for_metrics`` leaves out the
 rows that filled up the last batch. Accelerate's own DataLoaders register there; nothing else has a

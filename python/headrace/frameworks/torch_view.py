@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``loader.torch()`` returns: batches as torch tensors, with what scripts ask of a DataLoader.
+"""The result of ``loader.torch()``: batches as torch tensors, with a DataLoader's attributes.
 
 It is not a DataLoader: frameworks put a sampler of their own around those.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an epoch asks of a storage, by order and number of machines, before the first one is run.
+"""Predicts an epoch's requests to a storage, by order and number of machines.
 
 The loader's own orders are run over a source without bytes, with the records and blocks of the
 dataset; which machine meets which block is counted. No data is read.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step that stands in for a GPU where there is none: so long a step, so many bytes a second.
+"""A step that simulates a GPU: with a given time per step and bytes per second.
 
     >>> from headrace.insight.stand_in import StandIn
     >>> step = StandIn(step_seconds=0.002, copy_bytes_per_second=12e9)
@@ -147,7 +147,7 @@ def stand_in_from(step: str, copy: str | None = None) -> StandIn:
     """From what the command line was given: "2ms" or "40us/record", and "12GB/s"."""
     found = _TIME.fullmatch(step.strip())
     if found is None:
-        raise BAD_STAND_IN.error(f"{step!r} is no time", hint='write "2ms" or "40us/record"')
+        raise BAD_STAND_IN.error(f"{step!r} is not a time", hint='write "2ms" or "40us/record"')
     seconds = float(found[1]) * _SECONDS[found[2].lower()]
     rate = math.inf if copy is None else _rate_from(copy)
     if (found[3] or "").lower() == "/record":
@@ -158,7 +158,7 @@ def stand_in_from(step: str, copy: str | None = None) -> StandIn:
 def _rate_from(text: str) -> float:
     found = _RATE.fullmatch(text.strip())
     if found is None:
-        raise BAD_STAND_IN.error(f"{text!r} is no rate of copying", hint='write "12GB/s"')
+        raise BAD_STAND_IN.error(f"{text!r} is not a copy rate", hint='write "12GB/s"')
     return float(found[1]) * _BYTES[found[2].upper()]
 
 

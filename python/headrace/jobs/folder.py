@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder that the parts of a job write to, each in a process of its own.
+"""The folder that the parts of a job write to, each in its own process.
 
     DEST/part-00003-of-00256.tar      what is whole
     DEST/.job/job.json                what the job is: the same for all parts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of a job: which records it has, and what its files are called.
+"""A part of a job: its records, and the names of its files.
 
 >>> part = part_from("3/256")
 >>> part.name, part.of(1_000_000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the adapters of libraries share: the fields that they are told of, and what is checked."""
+"""Shared by the adapters of libraries: the fields that they get, and the checks."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _check(transform: Any, fields: Kinds) -> None:
         raise refuse(
             transform,
             fields,
-            "there is no image whose size says where boxes and points lie",
+            "there is no image to which boxes and points refer",
             'fields=("image", "boxes")',
         )
     if not {"image", "video"} & set(kinds) and not set(kinds) <= set(_TV_KINDS):
@@ -140,7 +140,7 @@ def _check_format(transform: Any, fields: Kinds) -> None:
                 transform,
                 fields,
                 f'"{field.name}" is {field.box_format} and would come back as {said[0].lower()}',
-                "headrace.transforms.ConvertBoundingBoxFormat changes what the field is",
+                "headrace.transforms.ConvertBoundingBoxFormat changes the field's format",
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader is made of, and the engine's loaders that are made of it.
+"""The parts of a loader, and the engine's loaders that are made of them.
 
 Internal: for the modules of Headrace that look into a loader (inspection, the doctor, the watch,
 frameworks). It changes only inside a turn of its loader.

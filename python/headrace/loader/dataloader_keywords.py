@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keywords of torch's DataLoader, and what becomes of each: one table.
+"""The keywords of torch's DataLoader, and the replacement of each: one table.
 
 It gives the message for a keyword of DataLoader (HR0158), the lines on unneeded ones in the report
 of ``from_dataloader``, and the table in docs/start/migrating/dataloader-arguments.md.
@@ -149,7 +149,7 @@ KEYWORDS = {
         (("`worker_init_fn`", "none: Python transforms are seeded for each record"),),
         f"not needed, {_NO_PROCESSES}; a Python transform gets its own random generator as the "
         "argument rng",
-        "Python transforms are seeded for each record, whichever process they run in",
+        "Python transforms are seeded for each record, in any process",
         (None,),
     ),
     "multiprocessing_context": DataLoaderKeyword(

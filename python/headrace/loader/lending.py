@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``workers=`` of a loader means: what its remote workers are told, and where they stand."""
+"""``workers=`` of a loader: the input of its remote workers, and their state."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class ``headrace.Loader``: what users call, each method a few lines over the parts."""
+"""The class ``headrace.Loader``: the public API, each method a few lines over the parts."""
 
 from __future__ import annotations
 

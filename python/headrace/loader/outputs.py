@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``loader.torch()`` and its like: the loader's methods that say as what its batches come."""
+"""``loader.torch()`` and the like: methods that choose the framework of batches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What "cuda" without a number means: the device that is this process's own."""
+"""The meaning of "cuda" without a number: this process's own device."""
 
 from __future__ import annotations
 

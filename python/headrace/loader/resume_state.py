@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``load_state_dict`` is given: read from a checkpoint, so whatever may stand in one."""
+"""The argument of ``load_state_dict``: read from a checkpoint, so anything may be in it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keywords of Loader as one table, and what is made of it.
+"""The keywords of Loader as one table, and everything generated from it.
 
 Most are options of the engine, declared in C++ (headrace/loader/options.cc); here stand what Python
 takes beyond the engine's form of them, and those that only Python has. The signature, the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What views and inspections need of a loader. Both stand below ``headrace.Loader``, which is one.
+"""The part of a loader that views and inspections need. ``headrace.Loader`` implements it.
 
 Internal, but for what ``headrace.Loader`` documents.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as the arrays of a framework: what ``loader.torch()`` and its like return.
+"""Batches as the arrays of a framework: the results of ``loader.torch()`` and the like.
 
 A view holds no batch and no position: both are the loader's. Several views of one loader are one
 iteration, seen as different arrays.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a DataLoader's collate_fn."""
+"""Translates a DataLoader's collate_fn."""
 
 from __future__ import annotations
 

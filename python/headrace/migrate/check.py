@@ -74,8 +74,8 @@ def compare(
                 report.add(
                     f"record {number}",
                     CHANGED,
-                    f"{python}, asked twice, gives other values: it keeps a "
-                    "state, which seed= does not repeat, and is not compared",
+                    f"{python}, called twice, gives other values: it keeps a state, "
+                    "which seed= does not repeat, and is not compared",
                 )
                 report.differences.clear()
                 return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's Compose, or torch's Sequential, in the place of a loader's list of transforms.
+"""torchvision's Compose, or torch's Sequential, in place of a loader's list of transforms.
 
 It is read as torchvision reads it: what goes in is an image of Pillow, as its datasets give it,
 and a callable in it gets what the transform before it gives. What has an operator runs natively.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python transforms cost per record, as the comparison of records measured it.
+"""Cost of Python transforms per record, measured by the comparison of records.
 
 By CPU time: of the step's own thread, for the median record; of the process, for the whole loader;
 of the dataset itself, which is what a DataLoader with num_workers=0 takes. All Python transforms

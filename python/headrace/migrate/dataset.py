@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's and torch's datasets as sources; others as a step that asks them for a record."""
+"""torchvision's and torch's datasets as sources; others as a step that calls them for a record."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def _wrapped_maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
     inner = type(dataset).__mro__[2]  # after the wrapped class and the wrapper
     known = _WRAPPED.get(inner.__name__)
     if known is None or not inner.__module__.startswith("torchvision."):
-        raise NoFormat(f"of torchvision's wrapped datasets Headrace knows {', '.join(_WRAPPED)}")
+        raise NoFormat(
+            f"among torchvision's wrapped datasets Headrace supports {', '.join(_WRAPPED)}"
+        )
     return known
 
 
@@ -208,7 +210,7 @@ def _tensors(dataset: Any, _: Told) -> Dataset:
         lambda i: {name: column[i] for name, column in fields.items()},
         fixed=True,
         current=tuple(itertools.compress(dataset.tensors, shared)),
-        beside={"where the tensors of TensorDataset lie": lambda: _memory_of(dataset.tensors)},
+        beside={"where the tensors of TensorDataset are": lambda: _memory_of(dataset.tensors)},
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one object held, in a form that is quickly compared with what it holds later.
+"""A snapshot of one object, in a form that is quickly compared with a later one.
 
 ``change(now)`` says what is another one, in a sentence that begins with its name; it is empty where
 nothing is.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dataset of torch's or torchvision's becomes: a source, and how records were made of it."""
+"""A dataset of torch or torchvision as a source, and how its records were made."""
 
 from __future__ import annotations
 

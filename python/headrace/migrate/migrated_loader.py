@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What from_dataloader returns: a Loader that stands for a DataLoader in its script."""
+"""The result of from_dataloader: a Loader that replaces a DataLoader in its script."""
 
 from __future__ import annotations
 

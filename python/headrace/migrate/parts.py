@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an object consists of, by name: ``.attribute``, ``[entry]``, or the whole name of what does
+"""The parts of an object, by name: ``.attribute``, ``[entry]``, or the whole name of what does
 not belong to it, such as a global that a function names.
 
 The user's own classes and functions are parts of what is made of them; those of libraries are

@@ -129,7 +129,7 @@ def _label_step(dataset: Dataset) -> Translated | None:
     if not isinstance(value, (str, bytes)) and value.dtype.name not in _core.DType.__members__:
         raise REFUSED.error(
             f"target_transform makes the label {described(given)}",
-            hint="a number, an array, a tensor or text; a label that is not there is -1, say",
+            hint="a number, an array, a tensor or text; a missing label is a number, such as -1",
         )
     if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
         returns = {"label": datasets.declared("label", [value])}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's PrefetchLoader: a DataLoader of bytes, and what it does to its batches on the device."""
+"""timm's PrefetchLoader: a DataLoader of bytes, and its operations on batches on the device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code finds in its classes and modules, for worker processes that import these again.
+"""State in a program's classes and modules, for worker processes that import these again.
 
 A process of ``python_workers=`` gets a dataset by pickle, which sends its attributes, but its
 class, and the globals that its code names, as they are when they are imported. What a script set

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of each part of a DataLoader."""
+"""The report on each part of a DataLoader."""
 
 from __future__ import annotations
 

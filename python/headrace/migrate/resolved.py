@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a DataLoader's dataset: known, traced, or asked record by record."""
+"""Translates a DataLoader's dataset: known, traced, or called record by record."""
 
 from __future__ import annotations
 

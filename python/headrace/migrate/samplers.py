@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers and batch samplers in Python, asked for their order before each epoch.
+"""Samplers and batch samplers in Python, called for their order before each epoch.
 
 What they draw is made a function of seed and epoch, so that every order can be made again: copies
 of them are asked, with set_epoch(epoch), whose generators, like the global ones, are seeded with

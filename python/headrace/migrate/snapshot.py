@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects hold, taken at one time: what is another one later is named.
+"""Snapshots of objects: later differences are named.
 
 An object is walked through its attributes, entries and closures, the classes and functions that
 the user wrote, and the globals that these name. Lists and dictionaries of plain values are compared

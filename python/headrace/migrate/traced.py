@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usual Dataset as a source: what ``look`` found in it, as columns of files and values.
+"""The usual Dataset as a source: the results of ``look``, as columns of files and values.
 
 ``Image.open(self.paths[i]).convert("RGB")``, ``self.transform(image)``, ``self.labels[i]`` becomes
 a column of paths, whose files are decoded natively, the list in ``transform``, and a column of
@@ -46,7 +46,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
     forms = {name: form_of(column["ops"], column["kind"]) for name, column in files.items()}
     upright = {_is_upright(column["ops"]) for column in files.values()}
     if len(upright) > 1:
-        raise NoFormat("left as it is: it turns some images upright by Exif and others not")
+        raise NoFormat("left as it is: it rotates some images by their Exif tags and others not")
     shared = _shared(files)
     others = [name for name in files if shared and name != shared]
     source = _source({n: c for n, c in columns.items() if n not in others}, dataset)

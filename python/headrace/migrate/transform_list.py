@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms, v1 and v2, as Headrace's; what has none stays as a Python transform.
+"""torchvision's transforms, v1 and v2, as Headrace's; those without an equivalent stay Python
+transforms.
 
 Each translation also has a steady form, in which nothing is random, on both sides: these are
 compared.

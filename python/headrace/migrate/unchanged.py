@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a translation relies on: a DataLoader that is changed afterwards is an error.
+"""State that a translation relies on: a DataLoader that is changed afterwards is an error.
 
 What runs in Python goes on as the script has it, whatever it sets there, and is not a part of this.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to write in the place of a Python transform, so that it is native."""
+"""Advice: what to write in place of a Python transform, so that it is native."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources and steps on their way to other processes, by Ray's object store: arrays once to each
+"""Sends sources and steps to other processes by Ray's object store: arrays once to each
 machine, where they are read in place. Ray would turn an error of unpickling, such as that of a
 source that finds other records there, into text."""
 

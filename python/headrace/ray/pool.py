@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of actors that a loader asks for rows. It is data until a loader uses it."""
+"""The pool of actors that make rows for a loader. It is data until a loader uses it."""
 
 from __future__ import annotations
 

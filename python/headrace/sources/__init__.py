@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources: random-access collections of records, and what is made of them.
+"""Sources: random-access collections of records, and sources made of them.
 
 `source` is what all of them are; `opening`, `columns` and `objects` make them of paths, of columns
 and of Python objects, `selection` and `combined` of other sources. `arrow_files` and `trusted_hdf5`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns on their way to the engine. They keep what they were given, so the source that is made
+"""Columns to be passed to the engine. They keep their arguments, so the source that is made
 of them can be made again elsewhere."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of images, audio and video, as their names tell them.
+"""Paths of images, audio and video, by their suffixes.
 
 >>> kind_by_suffix("1.JPG"), kind_by_suffix("1.flac"), kind_by_suffix("words")
 ('image', 'audio', '')

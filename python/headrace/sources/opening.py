@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source from whatever names one: a path, a pattern, an object with ``len()`` and ``[i]``.
+"""A source from any argument of ``open``: a path, a pattern, an object with ``len()`` and ``[i]``.
 
 >>> import headrace as hr
 >>> src = hr.open([("a", 0), ("b", 1)])  # any object with len() and [i]
@@ -90,7 +90,7 @@ def open(
         return source_of_table(table, kinds=kinds, **params)
     if isinstance(path, Mapping) and 0 not in path:
         raise NOT_A_SOURCE.error(
-            f"a {type(path).__name__} whose values are no columns",
+            f"a {type(path).__name__} with values that cannot be columns",
             hint='hr.open({"image": [...], "label": [...]}), a list for each field',
         )
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):

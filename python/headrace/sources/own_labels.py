@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that a Python dataset lists beside its records, where these are its records' labels.
+"""Labels that a Python dataset lists next to its records, if these are its records' labels.
 
 A list named ``targets`` is the records' only as long as neither ``target_transform`` nor a
 ``__getitem__`` of the user's changes them. That is known of torchvision's own classes; any other

@@ -211,7 +211,7 @@ def column_of_pillow(name: str, values: Sequence[Any], said: str) -> np.ndarray[
     arrays = [form.pixels(value) for value in values]
     if any(array.shape != arrays[0].shape or array.dtype != arrays[0].dtype for array in arrays):
         raise ValueError(
-            "images of several sizes or modes are no column: "
+            "images of several sizes or modes cannot be a column: "
             f'hr.open([{{"{name}": image, ...}}, ...]), a list of dictionaries'
         )
     return np.stack(arrays)

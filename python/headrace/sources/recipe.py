@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What made a source: a function and its arguments. A source pickles as that, so a process on
+"""The origin of a source: a function and its arguments. A source pickles as that, so a process on
 another machine opens the same files, and finds out if they differ there.
 
 Sources among the arguments are pickled likewise, so views are trees. Arrays go by value as far as

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source's records filtered, sorted and with more columns: behind the methods of ``Source``."""
+"""A source's records filtered, sorted and with more columns: implements methods of ``Source``."""
 
 from __future__ import annotations
 

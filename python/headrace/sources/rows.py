@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source's records as dictionaries that read no image until it is asked for.
+"""A source's records as dictionaries that read an image only on access.
 
 >>> import headrace as hr
 >>> src = hr.records(x=[1.5, 2.5], label=["cat", "dog"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source is: records by number. See the package for how one is made."""
+"""The class Source: records by number. See the package for how one is made."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class _Rows:
                 elif kind is self._h5py.Dataset and group[name].shape:
                     found.append(f"{path}/{name}")
         if not found:
-            raise _UNREADABLE.error("no dataset with rows is in it")
+            raise _UNREADABLE.error("it has no dataset with rows")
         rows, _ = Counter(len(file[path]) for path in found).most_common(1)[0]
         return {_name_of(path): path for path in found if len(file[path]) == rows}
 
@@ -137,7 +137,7 @@ class _Rows:
             raise _UNREADABLE.error(f"{path} is not a dataset with rows")
         if group.is_virtual or group.external:
             raise _UNREADABLE.error(
-                f"{path} lies in other files", hint="copy the data into this file (h5repack)"
+                f"{path} is stored in other files", hint="copy the data into this file (h5repack)"
             )
         strings = self._h5py.check_string_dtype(group.dtype)
         return group.asstr() if strings and strings.encoding == "utf-8" else group

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a value of a Python record is, and how it becomes what the engine takes.
+"""Values of Python records, and their conversion for the engine.
 
 >>> named_values(("a", 3))
 {'data': 'a', 'label': 3}

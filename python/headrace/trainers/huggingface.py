@@ -145,7 +145,7 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
         rows = together if together % ranks else left
         raise MISFIT.error(
             f"{ranks} ranks have different numbers of the {rows} records of an evaluation's batch, "
-            "and what is gathered must be equal",
+            "and gathered values must be equal",
             hint='last_batch="pad", and a global_batch_size that the ranks divide',
         )
     return view
@@ -160,8 +160,8 @@ def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: i
         stands = saved["epoch"] + 1, 0
     if there != stands:
         raise MISFIT.error(
-            f"the checkpoint's loader stands at batch {stands[1]} of epoch {stands[0]}, the "
+            f"the checkpoint's loader is at batch {stands[1]} of epoch {stands[0]}, the "
             f"Trainer would go on with batch {there[1]} of epoch {there[0]}: "
-            f"gradient_accumulation_steps={accumulation} is not what the checkpoint was made with",
+            f"gradient_accumulation_steps={accumulation} differs from the one of the checkpoint",
             hint="the same gradient_accumulation_steps, or ignore_data_skip=True for a new epoch",
         )

@@ -27,8 +27,8 @@ def _tokens(batch: Any) -> Any:
     (tokens,) = batch
     if tokens.ndim != 2 or tokens.is_floating_point():
         raise MISFIT.error(
-            f"tokens of shape {tuple(tokens.shape)} and dtype {tokens.dtype}, which are no rows of "
-            "integers",
+            f"tokens of shape {tuple(tokens.shape)} and dtype {tokens.dtype}, which are not "
+            "rows of integers",
             hint='fields="tokens" with seq_len + 1 integers a record, or batch= for another form',
         )
     inputs = tokens[:, :-1].long()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a loader's batches that processes elsewhere make: ``Loader(..., workers=...)``.
+"""Rows of a loader's batches that remote processes make: ``Loader(..., workers=...)``.
 
 The engine lends rows that no thread has claimed from the far end of what is open; whoever takes
 them brings their bytes, or does not: then the loader's threads make them. So nobody has to be

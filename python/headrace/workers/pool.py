@@ -111,7 +111,7 @@ class Worker:
             failure = self._channel.receive()
         except EOFError:
             raise _NOT_FOUND.error(
-                f"its process {self._how_it_ended()}", hint="what it printed says more"
+                f"its process {self._how_it_ended()}", hint="see its output"
             ) from None
         if not failure:
             return
@@ -289,7 +289,7 @@ class Pool:
         try:
             (fresh,) = self._spawn([worker.number])
         except ConfigError as failure:
-            raise _ENDED.error(f"[{step.name}] another one cannot begin: {failure}") from failure
+            raise _ENDED.error(f"[{step.name}] cannot start another one: {failure}") from failure
         with self._changed:
             self._workers[self._workers.index(worker)] = fresh
         return fresh

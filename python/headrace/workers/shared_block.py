@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages between two processes: arrays in shared memory, and a socket that says where.
+"""Messages between two processes: arrays in shared memory, and a socket that refers to them.
 
 A message is a sequence of parts, each of which is written before the next is made. The memory is
 a memfd that crosses the socket as a descriptor: it has no name, so nothing is left over whoever is

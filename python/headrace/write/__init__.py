@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of containers, for ``headrace convert``: what they share, and how one is found.
+"""Writers of containers, for ``headrace convert``: their shared part, and how one is found.
 
 A writer appends records to one file, so that an interrupted one goes on where its journal says.
 """
@@ -101,7 +101,7 @@ def container(name: str) -> WriterRecord:
 def page_table() -> str:
     """The table of docs/tools/convert.md."""
     rows = (f"| `{name}` | {container(name).holds} |" for name in names())
-    return "\n".join(["| `--to` | what is in it |", "|---|---|", *rows])
+    return "\n".join(["| `--to` | contents |", "|---|---|", *rows])
 
 
 def check_pictures(schema: Schema, what: str) -> None:

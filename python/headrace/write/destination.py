@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a conversion stands: what it may replace, its working folder, how it takes its place.
+"""A conversion's destination: what it may replace, its working folder, how it gets into place.
 
 Nothing is deleted but what a conversion wrote, which is known by its names, and never what its
 source is read from. What is replaced is moved aside first.
@@ -62,7 +62,7 @@ class Destination:
             for folder in map(os.path.realpath, src.paths):
                 if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
                     raise _TAKEN.error(
-                        f"{self.target} lies in the source {folder}", hint="write beside it"
+                        f"{self.target} is inside the source {folder}", hint="write beside it"
                     )
         for path in self._replaced():
             if not self.overwrite:
@@ -90,7 +90,7 @@ class Destination:
         for name in self._read_from:
             if any(_lies_in(name, each) for each in real):
                 raise _TAKEN.error(
-                    f"{path} holds what the source is read from ({name})",
+                    f"{path} contains the source's own files ({name})",
                     hint="choose another name; remove the source yourself when all is well",
                 )
 
@@ -182,10 +182,10 @@ def _put(made: Path, path: Path, overwrite: bool) -> None:
         os.link(made, path)
     except FileExistsError:
         if not _same(made, path):
-            raise _TAKEN.error(f"{path} was written meanwhile", hint="move it away") from None
+            raise _TAKEN.error(f"{path} was written in the meantime", hint="move it away") from None
     except OSError:  # a file system without links
         if os.path.lexists(path):
-            raise _TAKEN.error(f"{path} was written meanwhile", hint="move it away") from None
+            raise _TAKEN.error(f"{path} was written in the meantime", hint="move it away") from None
         made.rename(path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a converted dataset back, record by record, beside its source."""
+"""Reading a converted dataset back, record by record, and comparing it with its source."""
 
 from __future__ import annotations
 

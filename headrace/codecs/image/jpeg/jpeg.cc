@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG: ordinary files through our own decoder, several at once; everything unusual, and whatever
-// that one finds suspicious, through libjpeg-turbo. Both give the same pixels.
+// JPEG: ordinary files through our own decoder, several at once; unusual and suspicious files
+// through libjpeg-turbo. Both give the same pixels.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JPEG that was cut off used to be delivered with gray rows. Whether a row is there is a matter
-// of the file and the window alone: the same for every decoder, instruction set and form. Expected
-// values come from where the intact file's rows begin.
+// A JPEG that was cut off used to be delivered with gray rows. Whether a row exists depends on the
+// file and the window alone: the same for every decoder, instruction set and form. Expected values
+// come from where the intact file's rows begin.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m headrace.insight.demo [PATH]`: what `./dev demo` runs once everything is built."""
+"""`python -m headrace.insight.demo [PATH]`: run by `./dev demo` once everything is built."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side: PyTorch's DataLoader with Pillow on the same photos. Run as a program of its own.
+"""The baseline: PyTorch's DataLoader with Pillow on the same photos. Run as a separate program.
 
 The transforms are torchvision's where it is installed; otherwise they are written out here as
 torchvision has them for Pillow images (random resized crop, flip, to tensor, normalize).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What eats the batches: a small convolutional net with PyTorch, or a smaller one in NumPy."""
+"""Consumes batches: a small convolutional net with PyTorch, or a smaller one in NumPy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what was measured to a case of the model, and from that to the report's verdict."""
+"""From measurements to a case of the model, and from that to the report's verdict."""
 
 from __future__ import annotations
 

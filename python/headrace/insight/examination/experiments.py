@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments: each isolates one term, takes about the seconds that it is given, and adds what
-it saw to the findings."""
+"""The experiments: each isolates one term, takes about the seconds that it is given, and adds its
+results to the findings."""
 
 from __future__ import annotations
 

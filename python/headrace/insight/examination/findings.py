@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an examination has found so far: each experiment reads some of it and adds to it."""
+"""Findings of an examination so far: each experiment reads some of them and adds its own."""
 
 from __future__ import annotations
 

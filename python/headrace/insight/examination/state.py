@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an examination must not change: weights, the optimizer, the loader's place, generators."""
+"""State to leave unchanged while examining: weights, optimizer, a loader's position, generators."""
 
 from __future__ import annotations
 

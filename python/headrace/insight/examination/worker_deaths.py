@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of torch's DataLoader that dies is reported by its loader, when a batch is asked for.
+"""Reports the death of a DataLoader's worker through its loader, when a batch is requested.
 
 torch also has a handler of SIGCHLD, which raises RuntimeError in the main thread, wherever that is:
 in a loop that catches it, or in whatever the doctor does between two loops. A loader that waits

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts and pages, each in one way: what the doctor, the demo and the benchmarks show."""
+"""Charts and pages in one style, for the doctor, the demo and the benchmarks."""

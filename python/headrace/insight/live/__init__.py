@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that goes on, watched: ``with hr.watch(loader) as seen:``.
+"""Watches a run in progress: ``with hr.watch(loader) as seen:``.
 
 `meter` times the loop, batch by batch; `tap` puts it into the loader's own iteration; `window` says
 what the last half minute was like; `stalls` notices when the input falls behind. `status` is the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server on a thread of its own: /metrics for Prometheus, a line at /.
+"""A small HTTP server on its own thread: /metrics for Prometheus, a status line at /.
 
 A client that says nothing for two seconds is left alone; what
 goes wrong there never reaches the training loop.

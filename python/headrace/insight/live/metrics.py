@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Prometheus is told about a watched loop: names in base units, one label for the loader.
+"""Prometheus metrics of a watched loop: names in base units, one label for the loader.
 
 Imported only where the figures are asked for: the text is that of prometheus_client, an extra.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``hr.watch`` returns: a loop under watch, and all that is known about it."""
+"""The result of ``hr.watch``: a watched loop, and everything known about it."""
 
 from __future__ import annotations
 

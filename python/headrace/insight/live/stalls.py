@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the input begins to fall behind, and what changed when it did.
+"""Detects when the input begins to fall behind, and what changed at that time.
 
 >>> stalls = Stalls(0.10)
 >>> [stalls.begins(share) for share in (0.02, 0.30, 0.01, 0.30, 0.40, 0.50)]
@@ -112,4 +112,4 @@ def _slowest_stage(now: Snapshot) -> list[str]:
     if not total:
         return []
     name = max(stages, key=lambda stage: stages[stage])
-    return [f"what takes the loader longest is {WORK[name]} ({stages[name] / total:.0%})"]
+    return [f"the loader's slowest part is {WORK[name]} ({stages[name] / total:.0%})"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status line: what it says, and where it is written without spoiling what others write."""
+"""The status line: its text, and where to write it without disturbing other output."""
 
 from __future__ import annotations
 

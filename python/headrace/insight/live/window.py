@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stretch of the run was like: the loop's figures, the loader's own counters, the GIL."""
+"""Figures of a stretch of the run: the loop's, the loader's own counters, the GIL."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops under the clock, and what the machine does meanwhile: measuring, without judging.
+"""Times loops and samples the machine meanwhile: measuring, without judging.
 
 `loop` times a loop, `tally` one that a script runs, `paired` compares two; `recording` keeps
 what happened when. `process_sampler`, `contention` and `thread_clock` tell who had the cores and

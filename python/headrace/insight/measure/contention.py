@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether other programs had the cores while something was measured, as the files under /proc tell.
+"""Whether other programs used the cores during a measurement, from the files under /proc.
 
     contention = Contention()
     with contention.watched():

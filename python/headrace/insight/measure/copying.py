@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch's way to the device costs: bytes a second in host memory, and to a GPU."""
+"""Cost of a batch's transfer to the device: bytes per second in host memory, and to a GPU."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files behind a loader, where they can be named, and how fast they are read."""
+"""The files that a loader reads, if they can be named, and their read speed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has: cores, memory, shared memory, NUMA nodes, the disk's kind, a GPU's link.
+"""The machine: cores, memory, shared memory, NUMA nodes, the disk's kind, a GPU's link.
 
 Reads files only, below a root that tests plant; what they do not tell is None. Nothing is asked of
 a driver or of a library.
@@ -58,7 +58,7 @@ def remarks(facts: dict[str, Any]) -> list[str]:
     if facts.get("governor") == "powersave":
         found.append("The cores' clock is governed by 'powersave'; 'performance' may be faster.")
     if str(facts.get("disk")).startswith("network"):
-        found.append(f"The data lies on a {facts['disk']}: each file costs a round trip.")
+        found.append(f"The data is on a {facts['disk']}: each file costs a round trip.")
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two loaders in turns: how much faster is the one? What disturbs the machine disturbs both.
+"""Two loaders in turns: how much faster is one? Disturbances of the machine affect both.
 
 A turn is a whole epoch: after a part of one, threads would go on to fill batches while the other
 loader is timed, and what comes first and last of it says more of queues than of a rate.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process and those that it started (workers, decoders of videos), as /proc tells of them.
+"""This process and those that it started (workers, decoders of videos), from /proc.
 
 psutil would do: it looks through all processes of the machine for the children of one, which takes
 11 ms where reading the kernel's lists of them takes 0.6 ms, and a watch looks every second.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened when: the batches of each loop, and the experiments, on one clock.
+"""A timeline: the batches of each loop, and the experiments, on one clock.
 
 Bounded, however long a loop runs: the first batches of each window as they followed each other, the
 slowest ones wherever they were, and how often a wait or a step took how long.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named parts of a training step, and where its time goes among them.
+"""Named parts of a training step, and the time spent in each.
 
     >>> import headrace as hr
     >>> def step(batch):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a loop that a script runs: it is told of each batch, and makes the windows."""
+"""The clock of a script's loop: it gets each batch's times, and makes the windows."""
 
 from __future__ import annotations
 

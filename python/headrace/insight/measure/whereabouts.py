@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where something hung or failed: the user's line, and the place of a loader of ours."""
+"""Where something hung or failed: the user's line, and our loader's position."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judging without measuring: a law over numbers, the verdict, what a remedy will give."""
+"""Judging without measuring: a model over numbers, the verdict, the gain of a remedy."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each remedy would give: the case as it would be, through the same law, as a range.
+"""Predicts each remedy: the changed case through the same model, as a range.
 
 A remedy says what the case becomes at worst and at best; the law gives a range for each, and what
 the law missed in the run that was measured widens it.

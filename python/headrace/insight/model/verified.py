@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a remedy that was applied for real, beside what had been predicted."""
+"""The measured gain of an applied remedy, next to the prediction."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader does for a record, with other numbers of threads or workers, and records to see."""
+"""A loader's work per record, at other numbers of threads or workers, and sample records."""

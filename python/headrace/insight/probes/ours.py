@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader of ours does for a record: its stages, the price of each operator, slow records.
+"""Our loader's work per record: its stages, the cost of each operator, slow records.
 
 Everything runs on loaders made for this, over the same source with other steps or one thread; the
 user's own is not touched. An operator's price is what the pipeline takes less without it.

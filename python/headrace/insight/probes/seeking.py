@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of videos: how much of decoding goes to frames that no clip shows, on the way to its own."""
+"""Seeking in videos: the part of decoding spent on frames that no clip shows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a torch DataLoader does for a record: its dataset and collate_fn, called here and timed.
+"""A torch DataLoader's work per record: its dataset and collate_fn, called here and timed.
 
 Works on a copy of the dataset whose transforms are timed one by one; the user's is not changed.
 Imports neither torch nor Pillow: both are found where the program has imported them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader with a remedy, made beside the user's: of all records, or as many as there is time for.
+"""A loader with a remedy, made next to the user's: with all records, or as many as time allows.
 
 What it writes lies in a temporary folder, is held to the room that there is, and goes away with it.
 """
@@ -186,6 +186,6 @@ def _make_sure_of_room(needed: int) -> None:
     free = shutil.disk_usage(place).free
     if needed > _FREE * free:
         raise CannotBe(
-            f"it takes {needed / 1e9:,.1f} GB in {place}, where {free / 1e9:,.1f} GB are free; "
-            "TMPDIR names another folder"
+            f"it takes {needed / 1e9:,.1f} GB in {place}, where {free / 1e9:,.1f} GB are free; set "
+            "TMPDIR to another folder"
         )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies for a loader of ours as what is done to it: on a few records to try one, on all to
-verify it. The user's own loader and files stay as they are.
+"""Remedies for our loader as changes of it: with a few records to try one, with all to verify it.
+The user's own loader and files stay as they are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizing once: what a record would take, had its image been stored at about the size needed.
+"""Resizing once: the cost of a record if its image were stored at about the needed size.
 
 For a trial some images are encoded again, with Pillow where the machine has it, in a temporary
 folder. How large they may become without a loss is the user's to say, so this is never applied.
@@ -43,7 +43,7 @@ def change_of(loader: Loader) -> Change | None:
         paths = [os.path.join(folder, f"{number}.jpg") for number in numbers]
         shrunk = sum(_store(source.engine.read(n)[name], side, paths[n]) for n in numbers)
         if 2 * shrunk < len(source):
-            raise NOT_HERE.error("the images are hardly larger than what is wanted of them")
+            raise NOT_HERE.error("the images are hardly larger than needed")
         columns: dict[str, Any] = {field.name: source.column(field.name) for field in others}
         return make(records(**{name: paths, **columns}))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies tried on some of the user's own records, so that what is predicted was measured.
+"""Remedies tried on some of the user's own records, so that predictions are based on measurements.
 
 A loader with the remedy and one as it is take turns, with all of their threads, over the same
 records, which are drawn from all of the dataset. What a trial writes goes to a temporary folder.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remedy applied for real: the loop as it is and with the remedy in turns, beside what had been
-predicted. The user's files and loader stay as they are; what is made lies in a temporary folder.
+"""A remedy applied for real: the loop as it is and with the remedy in turns, next to the
+prediction. The user's files and loader stay as they are; what is made lies in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people see: text, a page, a trace."""
+"""Reports: text, a page, a trace."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of rates and shares: what limits the loop, a record's way, remedies, threads.
+"""Charts of rates and shares: the loop's limit, a record's path, remedies, threads.
 
 Each function returns a chart, or the sentence that says why there is none.
 """
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _APART = 0.1  # shares of waiting that differ by more are both told
 _MOST = 14  # rows of a chart; a table has all
 _NO_STAGES = (
-    "What a record's time goes into was not measured: that takes the experiment decode, and a "
-    "loader that can be looked into."
+    "A record's time was not measured: that takes the "
+    "experiment decode, and a loader that can be inspected."
 )
 
 
@@ -73,7 +73,7 @@ def resources(report: Results) -> Chart | str:
     """Rates that each resource could sustain, on a logarithmic axis, and the loop's as a line."""
     found = sorted((r, n) for n, r in report.resources.items() if finite(r) and r > 0)
     if not found:
-        return "What each resource could sustain is not known: too little was measured."
+        return "The limit of each resource is unknown: too little was measured."
     measured = loop_rate(report)
     values = [rate for rate, _ in found] + ([measured[1]] if measured else [])
     shown = found[:_MOST]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an examination found: numbers for machines, and the same in plain words for people."""
+"""The result of an examination: numbers for machines, and the same in plain words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an examination found, in numbers: a report without the ways to show it."""
+"""The result of an examination in numbers: a report without the ways to show it."""
 
 from __future__ import annotations
 

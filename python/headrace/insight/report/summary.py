@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
 _SENTENCES = {
-    "fed": "Your training is fed: data is there when it is asked for.",
+    "fed": "Your training is fed: data is ready when it is needed.",
     "consumer": "Your training step is the limit, not the data.",
     "unsure": "No verdict: the measurements do not agree on one.",
 }
@@ -78,8 +78,8 @@ def _waiting(report: Results) -> str:
         if alone is None:
             return "Nothing could be measured."
         return (
-            f"The loader alone gives {number(alone)} records a second; whether that is enough "
-            "cannot be told without a step."
+            f"The loader alone gives {number(alone)} records per second; whether that is "
+            "enough is unknown without a step."
         )
     text = f"The loop waits for data {percent(report.stall_share)} of its time"
     if real:
@@ -90,7 +90,7 @@ def _waiting(report: Results) -> str:
 def _cause(report: Results) -> str:
     detail = report.detail
     if detail is None:
-        return "What limits it is not known."
+        return "Its limit is unknown."
     if report.verdict == "consumer" or report.verdict == "fed":
         if not math.isfinite(detail.margin):
             return "The data comes so fast that it is never the limit."
@@ -103,7 +103,7 @@ def _cause(report: Results) -> str:
         told = told if detail.likely else ""
         if detail.likely in ("operator", "python") and detail.cause:
             told += f", {detail.cause}"
-        return f"What limits it cannot be told apart from the noise{told}."
+        return f"Its limit cannot be distinguished from noise{told}."
     text = f"The limit is {detail.cause}"
     if math.isfinite(detail.margin):
         text += f"; without it the next limit comes at {1 + detail.margin:.1f} times the rate"

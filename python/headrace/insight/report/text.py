@@ -74,7 +74,7 @@ def _tables(
         ("Waits and steps for a batch (p95: 95 of 100 take less)", _spread_lines(report),
          (1, 2, 3, 4)),
         ("Where the step's time goes", [*_region_lines(report)], ()),
-        ("What the loop takes of the machine", [*vital_lines(report.vitals)], ()),
+        ("The loop's use of the machine", [*vital_lines(report.vitals)], ()),
         ("What would help (records/s, predicted)", _prediction_lines(report), ()),
         ("A remedy applied", verified_lines(report.verified), ()),
         ("Slowest records",

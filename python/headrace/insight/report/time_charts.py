@@ -63,11 +63,11 @@ def waterfall(report: Results) -> Chart | str:
     """Batch below batch: when it was waited for, and when stepped with."""
     loop = loop_of(report)
     if loop is None:
-        return "No batches were recorded, so there are no steps to be drawn."
+        return "No batches were recorded, so there are no steps to draw."
     typical, slow = stretches(loop)
     worst = max(slow, key=lambda event: event.seconds, default=None)
     if worst is None:
-        return "No batches were recorded, so there are no steps to be drawn."
+        return "No batches were recorded, so there are no steps to draw."
 
     def draw(width: float) -> tuple[Drawing, float]:
         drawing = Drawing(width)

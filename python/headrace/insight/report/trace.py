@@ -35,7 +35,7 @@ OTHER_TIME = declare(
     "config",
     "traces do not overlap in time",
     "Merged traces share one time axis. Run the profiler around the examination, or around the "
-    "examined script, and merge what it wrote then.",
+    "examined script, and merge its output.",
 )
 
 Slice = dict[str, Any]

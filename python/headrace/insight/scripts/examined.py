@@ -159,7 +159,7 @@ class _Examination:
             around.enter_context(self._running.attached())
             around.enter_context(self._found.contention.watched())
             around.enter_context(self._limit)
-            self._limit.begin("The script has asked for no batch")
+            self._limit.begin("The script has requested no batch")
             return self._ended(namespace)
 
     def _ended(self, namespace: dict[str, Any]) -> End:
@@ -299,8 +299,8 @@ def notes_on(loop: Loop, failure: str) -> Iterator[str]:
         yield f"No backward pass was run in the loop at {loop.place}: it does not train."
     if loop.batches > 8 and loop.iterators > 0.5 * loop.batches:
         yield (
-            f"A new iterator is made for nearly every batch at {loop.place}: workers start again "
-            "and read ahead in vain. Make one for an epoch."
+            f"A new iterator is made for nearly every batch at {loop.place}: workers are "
+            "restarted and their read-ahead is lost. Create one iterator per epoch."
         )
     if loop.batches and loop.among > 0.5 * loop.batches:
         yield (
@@ -330,7 +330,7 @@ def _of_longer_epoch(loop: Loop, name: str, error: BaseException) -> str:
     """It may count batches, or steps of a schedule: what was measured until then is right."""
     return (
         f"{name} ended {_where(error)}. The doctor had gone on past the {loop.epoch} batches of "
-        "its epoch, as it does to measure; what was measured until then counts. More data or a "
+        "its epoch, as measuring does; the measurements until then count. More data or a "
         "shorter --seconds avoids it."
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script that is only examined must not do: report to trackers, lose a checkpoint.
+"""Keeps an examined script harmless: it must not report to trackers, or lose a checkpoint.
 
 Trackers are switched off by their own environment variables; nothing in their modules is changed.
 torch.save opens its file in C++, where Python sees no file: the journal is told before it does.

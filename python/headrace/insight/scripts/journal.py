@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script writes while it is examined: named afterwards; what it overwrote is put back.
+"""Files that a script writes while it is examined: named afterwards; overwritten ones are restored.
 
 Python tells of every file that is opened, renamed or removed (PEP 578), before it happens. A file
 that is about to lose its content is copied first. Code that is not Python's own (a database, a

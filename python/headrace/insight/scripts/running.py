@@ -227,7 +227,7 @@ class Running:
             batch = next(served.inner)
         except StopIteration:
             if not served.loop.trains or not served.count:
-                self._limit.begin("The script has asked for no batch")
+                self._limit.begin("The script has requested no batch")
                 raise
             served.loop.lengthen(served.count)
             served.again()

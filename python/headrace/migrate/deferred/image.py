@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image of Pillow whose pixels are made when somebody needs them.
+"""A Pillow image whose pixels are made on demand.
 
 It is an ``Image.Image`` in every respect: what it does not do itself, Pillow does on its pixels.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a dataset's records are the same when its images are deferred, and what is gained."""
+"""Whether a dataset's records are the same when its images are deferred, and the gain."""
 
 from __future__ import annotations
 

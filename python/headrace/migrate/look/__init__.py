@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks through a dataset: what its ``__getitem__`` does with files and transforms.
+"""Traces a dataset: what its ``__getitem__`` does with files and transforms.
 
 ``dataset[i]`` is called for every record in a forked child process, with stand-ins for the
 functions that read files and for its transforms. A stand-in for a file's contents is opaque: what

@@ -68,7 +68,9 @@ class Values:
         try:
             self.values.append(value)
         except OverflowError:
-            raise _other(self._attempt, f"the number {value}, which 64 bits do not hold") from None
+            raise _other(
+                self._attempt, f"the number {value}, which does not fit into 64 bits"
+            ) from None
         return 8 if self.form[0] in ("int", "float") else 64 + len(value)
 
     def matches(self, number: int, value: Any) -> bool:
@@ -148,7 +150,7 @@ class Table:
         for column, value in zip(self.columns, leaves, strict=True):
             self._bytes += column.append(value)
         if self._bytes > _MOST:
-            raise self._attempt.leave(f"what its records hold is more than {_MOST >> 30} GiB")
+            raise self._attempt.leave(f"its records hold more than {_MOST >> 30} GiB")
 
     def check(self, number: int, record: Any) -> None:
         """Left where the record is another one than it was."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be as it was after a run: generators and plain attributes.
+"""State to restore after a run: generators and plain attributes.
 
 A record that is drawn once in a million calls shows in the state of a generator at once.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which modules a dataset's code stands in: there functions are found by name, and watched."""
+"""The modules of a dataset's code: their functions are found by name, and watched."""
 
 from __future__ import annotations
 

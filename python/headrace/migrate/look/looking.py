@@ -208,7 +208,7 @@ class _Calls:
             answers[-1] = True
             if self.table.row(self._called(number)) != first:
                 raise attempt.leave(
-                    f"what becomes of the image of record {number} depends on its mode", _CONVERT
+                    f"the result for the image of record {number} depends on its mode", _CONVERT
                 )
             del answers[attempt.asked :]
 

@@ -87,8 +87,8 @@ _KINDS = {
     "tensor": "the image",
     "file": "the file",
     "bytes": "the bytes",
-    "out": "what its transform returned",
-    "keyed": "what its transform returned",
+    "out": "the result of its transform",
+    "keyed": "the result of its transform",
 }
 _BACKWARDS = slice(None, None, -1)
 _REVERSED = ((Ellipsis, _BACKWARDS), (slice(None), slice(None), _BACKWARDS))

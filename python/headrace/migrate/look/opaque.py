@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that give other values without a trace of it in what they hold: open files, connections
+"""Objects whose values change without a change of their attributes: open files, connections
 to databases, iterators, variables of a thread.
 
 A dataset may have them, as loggers and caches do; where ``__getitem__`` uses one, what it gets is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code reads outside of the program: variables of the environment, and files.
+"""Inputs of code outside of the program: environment variables, and files.
 
 A table of records is right as long as these are what they were. So they are noted while the code
 runs in a child process: the environment by a dictionary in its place, files by the audit events of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a table says of a file, done with Pillow, OpenCV or torchvision: the image itself."""
+"""Makes the image of a table's entry, with Pillow, OpenCV or torchvision."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a callable of the user's does with an image of Pillow: ``GaussianBlur`` of MoCo's script,
+"""Traces a user's callable on a Pillow image: ``GaussianBlur`` of MoCo's script,
 ``Solarization`` of DINO's.
 
 It is called in a forked child process with a stand-in that notes what Pillow is asked to do, and
@@ -108,7 +108,7 @@ def _proven(
     for done, way in enumerate(found):
         seed = next((each for each in drawn if _fits(drawn[each][0], way.ops)), -1)
         if seed < 0:
-            raise _Unknown("does with some images what is too rare to be compared")
+            raise _Unknown("has a behavior for some images that is too rare to compare")
         ops, state = drawn[seed]
         for picture in probes:
             with seeded(seed):
@@ -123,7 +123,7 @@ def _proven(
         out.append(way._replace(seed=seed, drawn=ops))
         say(done, len(found))
     if not all(any(_fits(ops, way.ops) for way in found) for ops, _ in drawn.values()):
-        raise _Unknown("does with some numbers what it did not do before")
+        raise _Unknown("behaves differently for some numbers")
     changed = guards.changed(held, guards.held(transform, spaces))
     if changed:
         raise _Unknown("changes " + ", ".join(changed[:3]))

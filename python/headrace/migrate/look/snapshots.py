@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What transforms hold, at each of their calls.
+"""Snapshots of transforms, at each of their calls.
 
 A translation makes steps of transforms as they are now. A ``__getitem__`` that sets ``flip.p`` for
 some records, and puts it back, would be traced as if it did not. So everything that a transform can

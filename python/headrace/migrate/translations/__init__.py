@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file a topic; importing it registers its translations."""
+"""One file per topic; importing it registers its translations."""
 
 from headrace.migrate.translations import (
     choices,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the translations of several topics read from torchvision's objects."""
+"""Shared by translations: arguments read from torchvision's objects."""
 
 from __future__ import annotations
 

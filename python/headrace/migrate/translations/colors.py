@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors, and what is computed from a pixel's neighbors."""
+"""Colors, and filters of a pixel's neighborhood."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sizes and canvases, and what looks at boxes."""
+"""Random sizes and canvases, and transforms that read boxes."""
 
 from __future__ import annotations
 

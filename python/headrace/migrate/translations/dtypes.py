@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pixel's number is: dtypes, ranges, and classes that only say what a value is."""
+"""Types of pixels: dtypes, ranges, and classes that only mark a value's type."""
 
 from __future__ import annotations
 

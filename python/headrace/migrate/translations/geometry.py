@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, crops, flips, and what sets a part of an image."""
+"""Sizes, crops, flips, and erasing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise, and what storing leaves."""
+"""Noise, and JPEG artifacts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callables of the user's that call Pillow, by what they were seen to do."""
+"""The user's callables on Pillow images, by their traced calls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns, affine maps, perspectives and elastic fields."""
+"""Rotations, affine maps, perspectives and elastic fields."""
 
 from __future__ import annotations
 

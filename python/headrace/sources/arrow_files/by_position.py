@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow files without mapping them: what tells where values lie is read, the values stay there.
+"""Arrow files without mapping them: only the layout is read, the values stay in the file.
 
 pyarrow finds the columns of a batch by address and looks at no value. So it is given memory that
 nothing was read into yet (a body). What tells of values (offsets, valid bits) and numbers is then

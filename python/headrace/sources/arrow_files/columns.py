@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of Arrow tables as columns of the engine: which, under which names, and how they lie."""
+"""Columns of Arrow tables as columns of the engine: which ones, their names, and their layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = declare(
     "types with fields=, or convert them once with the library that wrote them.",
 )
 
-_TOO_COSTLY = Code("HR0499", "resource", "opening exceeds what the files account for")
+_TOO_COSTLY = Code("HR0499", "resource", "opening costs more than the size of the files justifies")
 _TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
 LEAST_UNPACKED = 256 << 20  # bytes that a file may unpack to, however small it is
 
@@ -94,7 +94,7 @@ def unpacks_too_far(
     hint: str = "raise memory=, name the fields that are wanted, or write smaller row groups",
 ) -> Exception:
     return _TOO_COSTLY.error(
-        f"values of {where} that stand there once for many rows take more than {most:,} bytes",
+        f"values of {where} that are stored once for many rows take more than {most:,} bytes",
         hint=hint,
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packed batches (lz4, zstd) of an Arrow file unpack to, before anything is unpacked.
+"""Unpacked sizes of an Arrow file's compressed batches (lz4, zstd), before anything is unpacked.
 
 A header (Apache Arrow, format/Message.fbs) says where the buffers are; a packed one begins
 with the size that it unpacks to. pyarrow allocates that size, whatever it is.

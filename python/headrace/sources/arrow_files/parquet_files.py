@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Parquet files of one source: what their footers say of all of them, and a few that are open.
+"""The Parquet files of one source: the footers of all of them, and a few that are open.
 
 A folder may have more files than a process may hold open.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HDF5 file with one dataset a field, through the library ``h5py``."""
+"""An HDF5 file with one dataset per field, through the library ``h5py``."""
 
 from __future__ import annotations
 

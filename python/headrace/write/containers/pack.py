@@ -33,7 +33,7 @@ def _packed(
 
 
 WRITER = WriterRecord(
-    holds="what [`headrace pack`](../spec/pack-format.md) writes",
+    holds="the output of [`headrace pack`](../spec/pack-format.md)",
     format="pack",
     whole=_packed,
     keeps_bytes=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXNet's RecordIO: a .rec file of images with labels, and its .idx beside it."""
+"""MXNet's RecordIO: a .rec file of images with labels, and its .idx file next to it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder: several pictures at once, row indexes, and what it leaves to libjpeg.
+// Our own decoder: several pictures at once, row indexes, and files left to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/baseline.h"
 
 #include <gtest/gtest.h>

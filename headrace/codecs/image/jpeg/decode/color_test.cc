@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors are what Pillow makes of the pixels that libjpeg-turbo gives.
+// Colors equal Pillow's conversion of libjpeg-turbo's pixels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

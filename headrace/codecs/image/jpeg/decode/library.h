@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JPEG through libjpeg-turbo: every kind of file that it reads, a window at a time. Its pixels are
-// by construction what the faster decoders of the same files have to equal. For one thread.
+// the reference for the faster decoders of the same files. For one thread.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder of progressive files, at every level: any legal script, windows, damage, and what
-// it leaves to libjpeg.
+// Our own decoder of progressive files, at every level: any legal script, windows, damage, and
+// files left to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/progressive.h"
 
 #include <gtest/gtest.h>

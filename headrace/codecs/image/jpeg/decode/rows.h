@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of blocks -> upsampled, converted rows of a window: what every JPEG decoder of ours does
-// once it has coefficients. Equal to the slice of libjpeg-turbo's full decode with fancy
+// Rows of blocks -> upsampled, converted rows of a window: shared by all our JPEG decoders once
+// they have coefficients. Equal to the slice of libjpeg-turbo's full decode with fancy
 // upsampling.
 //
 // The caller walks the MCU rows [first_mcu_row(), end_mcu_row()) from top to bottom. For each it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that a device decodes together: drafts (draft.h) put together to what the
-// kernels of kernels/device_jpeg/ are told of a batch.
+// Pictures that a device decodes together: drafts (draft.h) assembled into the input of the kernels
+// in kernels/device_jpeg/.
 //
 // add() refuses files that a device does not take, and a flag marks damaged ones: both are
 // decoded on the CPU, whose pixels are the same. For one thread.

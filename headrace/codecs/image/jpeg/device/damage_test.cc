@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the bytes and the index are: the device refuses a picture, or shows what the CPU shows.
+// For any bytes and any index, the device refuses a picture or gives the CPU's pixels.
 #include <gtest/gtest.h>
 
 #include <optional>

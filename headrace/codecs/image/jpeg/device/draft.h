@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One picture that a device is to decode: its header, row index and window turned into what the
-// kernels of kernels/device_jpeg/ are told, and the bytes of the rows that the window takes.
+// One picture for a device to decode: its header, row index and window as input of the kernels in
+// kernels/device_jpeg/, and the bytes of the rows that the window takes.
 //
 // A device takes plain baseline pictures with known rows; whatever it does not take the CPU
 // decodes, to the same pixels. Any thread may make drafts.

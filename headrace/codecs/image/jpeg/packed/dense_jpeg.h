@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dense form of a packed JPEG: an ordinary baseline file, with the row index that lets our
-// decoder start at the window, and what is needed to give back the file that it was made from
-// (docs/spec/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg".
-// Any thread may call these.
+// decoder start at the window, and the data that restores the original file
+// (docs/spec/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg". Any
+// thread may call these.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JPEG file in a form made for decoding speed: its quantized coefficients as bit planes,
-// losslessly, plus what is needed to give the file back byte for byte (docs/spec/pack-format.md).
-// The decoder of that form is a codec like any other; here is the way in and the way back.
+// losslessly, plus the data that restores the file byte for byte (docs/spec/pack-format.md). The
+// decoder of that form is a codec like any other; here is the way in and the way back.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JPEG file taken apart into its coefficients and everything else, and put together again, byte
-// for byte. What lossless repacking needs: markers, tables, the scans' order and parameters,
-// restart intervals, padding bits, bytes after the end.
+// for byte. It includes everything for lossless repacking: markers, tables, the scans' order and
+// parameters, restart intervals, padding bits, bytes after the end.
 //
 // split_jpeg() only returns parts that join_jpeg() was seen to turn into the same bytes again.
 // Both may be called from any thread; the bytes of either may be hostile.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JpegParts::remainder: what a JPEG file holds beside its coefficients, in
-// order, without saying again what the frame says (docs/spec/jpeg-remainder.md). The
-// writer borrows the frame; the reader borrows the bytes, which may be hostile.
-// One thread.
+// JpegParts::remainder: the data of a JPEG file apart from its coefficients, in
+// order, without repeating the frame's (docs/spec/jpeg-remainder.md). The writer
+// borrows the frame; the reader borrows the bytes, which may be hostile. One
+// thread.
 #pragma once
 
 #include <cstddef>

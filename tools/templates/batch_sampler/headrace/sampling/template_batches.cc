@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of records of one label each: the order decides how many records a batch has.
+// Batches of one label each: the sampler decides how many records a batch has.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists: what the array has, in Python's own numbers."""
+"""Lists: the array's values as Python numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing lists the kind: whatever reads files asks its record.
+// No list has the kind: readers of files use its record.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are what they are called, a moment later: template://abc holds "abc".
+// Files whose content is their name, a moment later: template://abc holds "abc".
 #include <cerrno>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture as its signature, a byte for its width, one for its height, and a byte a pixel.
+// A picture as its signature, a byte for its width, one for its height, and a byte per pixel.
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as Python's own lists: a framework that nobody has to install."""
+"""Batches as Python lists: a framework that needs no installation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TemplateNegate: a sound of the other sign.
+// TemplateNegate: inverts the sign of audio.
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 
