@@ -73,7 +73,7 @@ struct DeviceHandle {
 
 struct SamplerHandle {
   SamplerPtr sampler;
-  int64_t records;  // that a source must have at least: one more than the largest index
+  int64_t records;  // minimum of a source: one more than the largest index
 };
 
 // An uninitialized dense array.

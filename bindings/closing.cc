@@ -61,7 +61,7 @@ bool finish_within(double seconds, std::function<void()> work,
   try {
     closer.thread = std::thread([progress, work]() mutable {
       work();
-      work = {};  // what it held goes before anyone is told
+      work = {};  // its captures are destroyed before others are notified
       MutexLock lock(progress->mutex);
       progress->done = true;
       progress->changed.notify_all();

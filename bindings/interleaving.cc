@@ -52,7 +52,7 @@ Array interleaved(nb::handle planes, bool reversed) {
 }
 
 Array planar(nb::handle rows, bool reversed) {
-  constexpr int kSlack = 64;  // that the kernel may write past the end of a plane
+  constexpr int kSlack = 64;  // the kernel may write this many bytes past a plane
   const TensorView in = bytes_of(rows, 2);
   const int channels = static_cast<int>(in.shape[2]);
   const int64_t pixels = in.shape[0] * in.shape[1];

@@ -70,7 +70,7 @@ PythonValue value_from_object(nb::handle object) {
 nb::tuple arguments_of(PythonCall& call) {
   nb::list values;
   for (const PythonValue& value : call.inputs) values.append(object_from_value(value));
-  nb::list words;  // what the step's generator is seeded with
+  nb::list words;  // seed of the step's generator
   for (int i = 0; i < 4; ++i) words.append(call.draws.bits());
   return nb::make_tuple(values, words);
 }

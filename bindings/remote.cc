@@ -77,7 +77,7 @@ void set_provider(const std::string& cloud, nb::object function) {
       return keys_from(*held);
     } catch (const nb::python_error& raised) {
       if (!on_engine_thread()) throw;
-      throw std::runtime_error(raised.what());  // which needs no GIL later
+      throw std::runtime_error(raised.what());  // needs no GIL later
     }
   });
 }

@@ -146,7 +146,7 @@ int run(int count, char** arguments) {
   // The second half: the engine may have ended before the first.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != std::atoi(arguments[1])) return 3;
 #ifdef SYS_close_range
-  syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // what others have left open over an exec
+  syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // left open over an exec by others
 #endif
   std::set_new_handler([] { _exit(4); });
   listen_to_library();

@@ -155,7 +155,7 @@ Trouble StreamDecoder::receive() {
 // An error of the packet that was fed last.
 Trouble StreamDecoder::trouble(int error) const {
   if (error == AVERROR(ENOMEM)) return {Failure::kMemory, fed_.number};
-  if (fed_.flags & kLeading) return {};  // what it needs was never fed
+  if (fed_.flags & kLeading) return {};  // its references were never fed
   return {error == AVERROR_PATCHWELCOME ? Failure::kFormat : Failure::kDamage, fed_.number};
 }
 

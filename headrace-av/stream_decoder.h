@@ -38,7 +38,7 @@ class StreamDecoder {
   Trouble receive();  // all frames that there are
   Trouble finish();   // and those that were held back
   Trouble give();     // the frame that was received
-  bool is_damaged();  // that frame
+  bool is_damaged();  // whether the frame is
   Trouble trouble(int error) const;
 
   FrameMemory& memory_;
@@ -51,7 +51,7 @@ class StreamDecoder {
   std::unordered_set<uint32_t> given_;  // numbers of packets whose frames came
   bool enough_ = false;
   bool is_doubtful_ = false;  // since the last restart the library has told of an error
-  bool is_lost_ = false;      // what it was fed ahead is damaged
+  bool is_lost_ = false;      // packets fed ahead are damaged
   bool is_whole_ = false;     // the frame was, that the last restart began with
 };
 

@@ -118,8 +118,8 @@ struct RowIndexStats {
   std::string file;                          // in use, or the folder of several; empty: none is
   std::string note;                          // why none is, or none for a part of the records
   bool learns = false;                       // it is extended while batches are made
-  int64_t pictures = 0;                      // that the dataset has, and of those
-  int64_t entries = 0;                       // that have an index
+  int64_t pictures = 0;                      // in the dataset, and of those
+  int64_t entries = 0;                       // with an index
   int64_t used = 0, stale = 0, learned = 0;  // of the pictures read so far
 };
 

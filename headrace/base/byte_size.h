@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of bytes as people write them.
+// Human-readable byte sizes.
 #pragma once
 
 #include <cstdint>

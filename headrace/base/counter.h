@@ -31,7 +31,7 @@ template <class Stats>
 struct Counter {
   std::string_view name;  // in stats(); "stages.read" is "read" in the dictionary "stages"
   std::string_view unit;  // "records", "bytes", "seconds"; empty: a text, or yes or no
-  std::string_view doc;   // what it counts: one sentence
+  std::string_view doc;   // one sentence
   CounterValue (*value)(const Stats& stats);
   Tells tells = Tells::kSoFar;
   Adds adds = Adds::kSum;

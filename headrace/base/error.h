@@ -40,7 +40,7 @@ struct ErrorCode {
   std::string_view id;  // "HR0305"
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
-  std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
+  std::string_view explanation;  // meaning, causes and remedies; one paragraph
   // kStorage and kConfig: this record's own (its file vanished, what a function made of it), so
   // on_error applies. Others end the run, those of storage after they were retried.
   bool of_record;

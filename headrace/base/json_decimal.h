@@ -12,7 +12,7 @@
 namespace headrace {
 
 struct JsonDecimal {
-  static constexpr int kMostDigits = 19;  // that fit into the mantissa
+  static constexpr int kMostDigits = 19;  // fit into the mantissa
 
   bool negative = false;
   uint64_t mantissa = 0;    // of the first 19 significant digits

@@ -91,13 +91,13 @@ class JsonReader {
   void read_multibyte();
   void read_digits(JsonDecimal& out, bool fraction);
   void read_exponent(JsonDecimal& out);
-  bool available(size_t bytes);  // that many from at_ on
+  bool available(size_t bytes);  // whether this many follow at_
   int now() { return at_ < end_ || more() ? static_cast<unsigned char>(*at_) : -1; }
 
   const char* begin_ = nullptr;  // of the window
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  const char* token_ = nullptr;  // what must stay in the window; null: nothing
+  const char* token_ = nullptr;  // start of the part to keep in the window; null: nothing
   uint64_t base_ = 0;            // offset of begin_
   Refill refill_;
   Buffer window_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places among which the process's OpenMP runtime divides its threads, where the user had it
-// bind them (OMP_PROC_BIND and its kin).
+// The places among which the process's OpenMP runtime divides its threads, if the user bound them
+// (OMP_PROC_BIND and the like).
 //
 // It binds the main thread as well, GNU's as soon as it is loaded, and whatever thread is started
 // from there inherits that one core. So the mask of the main thread is then no limit of the

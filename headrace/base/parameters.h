@@ -84,7 +84,7 @@ enum class ParamType {
 // What the value of a format's parameter affects. A new parameter affects what records are, until
 // it says otherwise.
 enum class Decides : uint8_t {
-  kRecords,      // what a record is: open_source() adds it to the fingerprint
+  kRecords,      // affects records: open_source() adds it to the fingerprint
   kFingerprint,  // the same, and the format's own fingerprint changes with it
   kReading,      // how the same records are read
   kPlace,        // where the files are: a path, which open_source() makes absolute

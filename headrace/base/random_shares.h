@@ -2,8 +2,8 @@
 // Draws from Beta and Dirichlet distributions, whose values do not depend on the C
 // library.
 //
-// How many numbers they take from the stream differs from draw to draw, so what else a step wants
-// of the same stream it takes first.
+// How many numbers they take from the stream differs from draw to draw, so a step must take its
+// other numbers from the stream first.
 #pragma once
 
 #include <span>

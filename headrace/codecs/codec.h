@@ -33,7 +33,7 @@ struct ImageHeader {
   bool inks = false;         // the channels are amounts of ink: CMYK, YCCK
   int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
   size_t working_bytes =
-      0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)
+      0;  // for decoding, in addition to the rows (a progressive JPEG: all coefficients)
 };
 
 // How stored channels become delivered ones; each equals Pillow's convert().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose rows a device finishes overlap there, as far as lanes and memory go; whatever it
-// has no memory for, finds damaged or fails at, the consumer's stream reads the right bytes, or
-// hears why not.
+// Batches whose rows a device finishes overlap there, as far as lanes and memory go; if it
+// lacks memory, finds damage or fails, the consumer's stream reads the right bytes or gets an
+// error.
 #include "headrace/delivery/device_lanes.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ namespace headrace {
 struct Slab {
   std::shared_ptr<void> memory;
   size_t bytes = 0;
-  std::vector<EventPtr> busy;  // what must be done before it is written again
+  std::vector<EventPtr> busy;  // wait for these before it is written again
   bool spare = false;          // beyond the ring's number: not kept
 };
 

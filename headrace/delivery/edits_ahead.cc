@@ -123,7 +123,7 @@ bool EditsAhead::claim(Piece& piece) {
 }
 
 void EditsAhead::make(Piece piece) {
-  int64_t row = piece.first;  // those before it have edits
+  int64_t row = piece.first;  // earlier rows have edits
   std::exception_ptr error;
   try {
     if (!piece.steps) {

@@ -39,7 +39,7 @@ class EditsAhead final : private PoolClient {
   EditsAhead& operator=(const EditsAhead&) = delete;
 
   struct Outcome {
-    int64_t rows = 0;               // that have edits: all, or those before the first that failed
+    int64_t rows = 0;               // with edits: all, or those before the first that failed
     std::exception_ptr error = {};  // of that one
   };
   // Puts the edits of these rows into the outputs of the steps.

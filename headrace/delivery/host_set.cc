@@ -186,7 +186,7 @@ void HostSet::make(Piece piece) {
   try {
     fill(piece);
   } catch (const std::exception&) {
-    failed = true;  // what it was, the engine will say
+    failed = true;  // the engine will report the error
   }
   MutexLock lock(mutex_);
   Open& open = *piece.open;

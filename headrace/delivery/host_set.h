@@ -44,9 +44,9 @@ struct HostSetOptions {
   // Whose steps change the fields that are `edited`. shared: with the loader. Null: none
   std::shared_ptr<const Plan> steps = {};
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
-  int threads = 1;        // that make batches, the consumer's included
+  int threads = 1;        // for making batches, the consumer's included
   int batches = 4;        // in a ring
-  DevicePtr device = {};  // that batches are copied to: their memory is pinned for it
+  DevicePtr device = {};  // target of copies: memory is pinned for it
 };
 
 class HostSet final : private PoolClient {

@@ -203,7 +203,7 @@ void Prefetcher::enter(Stage stage) {
 
 void Prefetcher::push(Ready ready) {
   MutexLock lock(mutex_);
-  if (again_) return;  // which comes first
+  if (again_) return;  // comes first
   ready.number = ++numbered_;
   ready_.push_back(std::move(ready));
   changed_.notify_all();

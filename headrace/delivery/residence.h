@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the records of a loader stay in memory after the deterministic part of its pipeline, and
-// how they are used there: cut into batches on the host (host_set.h) or on a device
+// how they are used there: sliced into batches on the host (host_set.h) or on a device
 // (resident_set.h), where what is left of the pipeline is what these do; else by the engine, which
 // runs the rest of the pipeline on them for each epoch.
 //
@@ -35,7 +35,7 @@ struct ResidenceQuestion {
   SamplerPtr sampler;
   std::optional<BatchLayout> layout;  // none: for kOff
   int threads = 1;
-  size_t memory_limit = 0;       // that the loader may use for this and its engine
+  size_t memory_limit = 0;       // for this and its engine
   bool view = false;             // batches are slices of the data
   std::string why_no_view = {};  // of the order; empty: it has slices
   DevicePtr device = {};         // where batches are wanted; null: the host

@@ -47,7 +47,7 @@ struct ResidentOptions {
   // shared: with the code that asked it whether a device can.
   std::shared_ptr<DeviceSteps> steps = {};
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
-  int threads = 1;  // that work out what the steps come to, the caller's included
+  int threads = 1;  // for the steps, the caller's included
 };
 
 class ResidentSet {
@@ -103,7 +103,7 @@ class ResidentSet {
   void load_pictures(const Table& table, uint8_t* values);
   void load_steps(Table& table);
   int64_t batches_in_arena() const;
-  int64_t most_rows() const;  // that are cut at once
+  int64_t most_rows() const;  // sliced at once
   void fill_arena(const Sampler& sampler, const BatchLayout& layout, uint64_t seed, uint64_t epoch,
                   int64_t batch);
   void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,

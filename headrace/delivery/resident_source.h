@@ -28,7 +28,7 @@ struct ResidentFill {
   Schema schema;                     // of what comes out; a field that the plan gives is held
   int threads = 1;
   size_t memory_limit = 0;  // of making them
-  size_t most_bytes = 0;    // that they may take
+  size_t most_bytes = 0;    // upper limit for them
   size_t record_bytes = 0;  // of one, about
   std::function<void(const std::string&)> warn = {};
 };

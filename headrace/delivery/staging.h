@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned host memory through which batches pass that lie in ordinary memory.
+// Pinned host memory for copying batches from ordinary memory.
 //
 // Copies from pinned memory run by themselves; the driver copies pageable memory first, on the
 // thread that asks. A fixed number of slabs is used in turn; one is written again when the copy out

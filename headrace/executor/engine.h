@@ -43,7 +43,7 @@ struct EngineOptions {
   int python_workers = 0;  // as LoaderOptions has it
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
-  DevicePtr device = {};         // that batches are copied to: slots are pinned for it
+  DevicePtr device = {};         // target of copies: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   double record_timeout = 0;     // as LoaderOptions has it
   bool on_demand = false;        // batches by make() alone: no thread is begun

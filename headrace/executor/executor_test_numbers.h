@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: records that are their own numbers, some of them bad, and what a batch has of them.
+// For tests: records that are their own numbers, some of them bad, and the values of a batch.
 #pragma once
 
 #include <gtest/gtest.h>

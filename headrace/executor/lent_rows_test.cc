@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are lent, made by another engine, and brought back in any order, late, twice or never,
-// by a thread beside the consumer: batches, errors and counts are those of an engine alone.
+// by a thread next to the consumer: batches, errors and counts are those of an engine alone.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -257,7 +257,7 @@ std::vector<MixGroup> OpenBatches::settled(const RecordRun& run) {
   if (task_.plan->batch_steps().empty()) return complete;
   const int64_t group = task_.plan->batch_group(), rows = run.to->rows();
   const int64_t end = run.rows.first + run.rows.count;
-  MutexLock lock(mutex_);  // which also shows what others have written into their rows
+  MutexLock lock(mutex_);  // makes rows of other threads visible, too
   std::vector<int>& unsettled = run.of->ledger.unsettled_;
   for (int64_t row = run.rows.first; row < end;) {
     const int64_t number = row / group, next = std::min((number + 1) * group, end);
@@ -433,7 +433,7 @@ OpenBatches::Look OpenBatches::look_now() {
     return {.kind = Look::Kind::kAssemble, .to_assemble = batch};
   }
   if (broken_) {
-    running_ = false;  // what the worker had at hand will never be done
+    running_ = false;  // the worker's current rows will never be done
     std::rethrow_exception(std::exchange(broken_, nullptr));
   }
   return {};

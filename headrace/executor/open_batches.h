@@ -54,7 +54,7 @@ class BatchLedger {
   bool too_large_ = false;      // these alone exceed the share for them
   // Note [Who makes the tensors of ragged fields]
   enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly_ = Assembly::kNone;
-  size_t assembled_bytes_ = 0;  // that they take, as soon as it is known
+  size_t assembled_bytes_ = 0;  // their size, once it is known
   std::exception_ptr assembly_error_;
 };
 
@@ -201,7 +201,7 @@ class OpenBatches {
   std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number
   std::deque<Loan> recalled_ GUARDED_BY(mutex_);     // for workers to make
   int64_t next_loan_ GUARDED_BY(mutex_) = 0;
-  std::exception_ptr broken_ GUARDED_BY(mutex_);     // what kept a worker from going on
+  std::exception_ptr broken_ GUARDED_BY(mutex_);     // the exception that stopped a worker
   double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
   EngineStats stats_ GUARDED_BY(mutex_);
 };

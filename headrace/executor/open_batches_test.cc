@@ -235,7 +235,7 @@ class Play {
   std::vector<std::unique_ptr<RecordRun>> at_python_;
   std::vector<Batch> kept_;
   std::map<int64_t, int64_t> claimed_;        // rows of each batch
-  std::set<std::pair<int64_t, int>> failed_;  // that were reported and not yet handed over
+  std::set<std::pair<int64_t, int>> failed_;  // reported and not yet handed over
   std::set<std::pair<int64_t, int>> parked_;  // runs, by their first rows
   std::map<int64_t, size_t> listed_;          // bytes of lists by batch
   int64_t expected_ = 0, batches_ = 0;

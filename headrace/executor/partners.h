@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that a partner step takes beside a row's own (Note [Partner steps] in ops/op.h). A row's
+// Records that a partner step mixes into a row's own (Note [Partner steps] in ops/op.h). A row's
 // reads are consecutive numbers of the read-ahead, its own first, so partners are read ahead in
 // their order and count in its share. Their working memory is asked for together with the row's.
 #pragma once

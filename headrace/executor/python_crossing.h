@@ -25,7 +25,7 @@ class PythonCrossing final : public PoolClient, public PythonCalls {
   PythonCrossing(const RowTask& task, OpenBatches& batches, int workers, std::function<void()> wake,
                  const std::atomic<bool>& stop);
 
-  ThreadPool& threads() const;  // that Python is called on
+  ThreadPool& threads() const;  // for calls of Python
   // Takes the run, or throws and leaves it.
   void add(std::unique_ptr<RecordRun>& run) EXCLUDES_LOCK(mutex_);
   // Calls the step for these records now: one call at a time, unless Python has workers.

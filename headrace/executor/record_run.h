@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short run of consecutive rows of one batch: what a worker claims, takes through the pipeline
-// group by group, and reports on.
+// A short run of consecutive rows of one batch: a worker claims it, takes it through the pipeline
+// group by group, and reports on it.
 #pragma once
 
 #include <atomic>

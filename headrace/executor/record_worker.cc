@@ -127,7 +127,7 @@ Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
     give_back(flight);
     flight.state = State::kIdle;
   }
-  run.report.settled += run.rows.count - run.taken;  // that a stop has left: their batch goes
+  run.report.settled += run.rows.count - run.taken;  // left by a stop: their batch goes
   run.taken = 0;
   return Stands::kDone;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decision of a geometric operator, once per record: a short sequence of moves, which every
-// field that lies in the coordinates of the record's pictures follows in its own way (kind.h).
+// field in the coordinates of the record's pictures follows in its own way (kind.h).
 //
 // The canvas is the size of these pictures at that moment.
 #pragma once

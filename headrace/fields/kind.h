@@ -26,7 +26,7 @@ enum class ValueForm : uint8_t { kPicture, kNumbers, kString };
 
 struct KindRecord {
   std::string_view name;  // "boxes"
-  std::string_view doc;   // what it is, and what steps do with it
+  std::string_view doc;   // a description, and what steps do with it
   FieldKind kind;         // its number, which packs store
   ValueForm form = ValueForm::kNumbers;
   // Its values lie in the coordinates of the record's pictures: whoever moves these must move it.

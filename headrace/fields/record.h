@@ -22,7 +22,7 @@ class KeptFrame;  // codecs/video/frame_codec.h
 // A video on its way to the step that takes frames of it.
 struct Video {
   std::shared_ptr<const VideoTrack> track;  // shared: branches of a Fork cut one video
-  ByteRanges file;                          // what the track was read from
+  ByteRanges file;                          // source of the track
   VideoDecoderOptions decoding;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotated boxes on their way through a geometry: move by move as torchvision v2 moves them, which
-// puts a rectangle in the place of what is no longer one, and clamps where it cuts the picture and
-// after a resize.
+// Moves rotated boxes through a geometry as torchvision v2 does: it replaces
+// boxes that are no longer rectangles by rectangles, and clamps after crops and
+// resizes.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a batch's pictures in its slot when a device decodes some of them: for these the
 // coded bytes of the rows that are wanted, for the others pixels. Each takes as much as it needs,
-// so what crosses is mostly less than the pixels; and what the device is told to do to make pixels
+// so the copy is mostly smaller than the pixels; and what the device is told to do to make pixels
 // of it, with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
 #pragma once
 

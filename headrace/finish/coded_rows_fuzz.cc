@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: what a worker hands to a device of JPEG files of arbitrary bytes, with the row index
+// libFuzzer: a worker's input for a device from JPEG files of arbitrary bytes, with the row index
 // that the CPU finds and with ones that were changed, as batches of rows that are taken, taken
 // again, given pixels, or left out, and in parts. A row that the device does not refuse must be
 // what the CPU renders; nothing may lie outside of the memory that was counted.

@@ -14,7 +14,7 @@ using Place = DeviceDecoding::Place;
 
 struct PlaceRecord {
   std::string_view name;  // in stats()
-  std::string_view why;   // which pictures these are
+  std::string_view why;   // describes these pictures
 };
 
 // By Place.

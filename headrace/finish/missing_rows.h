@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a JPEG that came without a row index, or with one that ends too early, where what is
-// learned is kept (index="auto"): found by a walk over all of its entropy-coded data, which takes
-// about as long as decoding a crop, once for each picture. Any thread may ask.
+// The rows of a JPEG that came without a row index, or with one that ends too early, if the index
+// is kept (index="auto"): found by a walk over all of its entropy-coded data, which takes about as
+// long as decoding a crop, once for each picture. Any thread may ask.
 #pragma once
 
 #include <cstdint>

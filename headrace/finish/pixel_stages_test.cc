@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole recipes through the kernels: colors, tones and passes over all pixels that are drawn, of
-// JPEGs of any size, are what the renderer makes of them.
+// Whole recipes through the kernels: random colors, tones and passes over JPEGs of any size equal
+// the renderer's results.
 #include "headrace/finish/pixel_stages.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that lie in the slot as dense (C, H, W) bytes, whose last flip, table of bytes, map of
-// values and erased rectangle a device does, in one pass with dtype and layout
+// Pictures in the slot as dense (C, H, W) bytes, whose last flip, table of bytes, map of values and
+// erased rectangle a device does, in one pass with dtype and layout
 // (kernels/batch/picture_batch.h), and then mixes rows (mix_rows.h).
 //
 // A row is one picture, or the frames of a record's clips, one behind the other: to the kernel
@@ -142,7 +142,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   Part maps_;                       // tables of each map; none: every map is the identity
   Part bytes_, pairs_;              // tables of bytes, and which go with which map
   std::vector<MixPart> mix_parts_;  // of mixings that do something
-  size_t coded_at_ = 0;             // what the coded rows are told
+  size_t coded_at_ = 0;             // instructions for the coded rows
   std::unique_ptr<CodedRows> coded_;
   mutable Mutex mutex_;
   std::shared_ptr<void> memory_ GUARDED_BY(mutex_);  // shared: by parts

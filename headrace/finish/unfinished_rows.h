@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a batch's field that lie in the slot in another form than they are delivered in, and are
+// Rows of a batch's field that are in the slot in another form than the delivered one, and are
 // finished on the device that they are copied to.
 //
 // The code that fills a slot says here what crosses and what is done with it there; the code that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over encoded bytes as a decoder, and one resize after it, come to the same: a window of
-// the stored picture, how it is turned, its size then, which part of that is shown, and where on a
-// border of one color.
+// A recipe over encoded bytes as a decoder and one resize: a window of the stored picture,
+// its rotation, its new size, the visible part of that, and where on a border of one
+// color.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as pictures: every window is that part of the whole, whatever the planes are, and what a
-// recipe makes of a frame is what it makes of the frame's pixels.
+// Frames as pictures: every window is that part of the whole, for any planes, and a recipe over a
+// frame equals one over the frame's pixels.
 #include "headrace/image/frame_picture.h"
 
 #include <gtest/gtest.h>

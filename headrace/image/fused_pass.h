@@ -32,7 +32,7 @@ struct PassJob {
   std::optional<Filter> filter;             // of the resize, where there is one
   int to_width = 0, to_height = 0;          // after it
   Window range;                             // of the resized picture; may be empty
-  int canvas_width = 0, canvas_height = 0;  // what is stored
+  int canvas_width = 0, canvas_height = 0;  // size of the stored image
   int range_x = 0, range_y = 0;             // where the range lies on the canvas
   ChannelValues fill{};                     // of the rest, by stored channel, as the steps leave it
   bool flip_x_after = false, flip_y_after = false;  // of the canvas

@@ -66,7 +66,7 @@ Result<void> Renderer::do_pending(Recipe& recipe) {
   Recipe outcome = pending->pass.function->apply(pending->pass, from.pixels());
   if (recipe.start_from(outcome)) return {};
   if (Result<void> made = materialize(outcome); !made) return made;
-  recipe.start_from(outcome);  // which has no steps of its own now
+  recipe.start_from(outcome);  // has no steps now
   return {};
 }
 

@@ -30,7 +30,7 @@ struct PassFunction {
 
 struct PendingPass {
   const PassFunction* function = nullptr;
-  std::array<double, 4> numbers{};        // what they mean is the function's own
+  std::array<double, 4> numbers{};        // meaning defined by the function
   std::shared_ptr<const Warp> warp = {};  // shared: recipes are copied. Of a warp
 };
 

@@ -43,7 +43,7 @@ struct PixelFunction {
 // Maps each value of a channel; a picture of one channel has the first.
 struct ColorTable {
   std::array<std::array<uint8_t, 256>, 3> of{};
-  std::array<TableGuess, 3> guess{};  // what each is, which may be wrong
+  std::array<TableGuess, 3> guess{};  // guessed form of each, which may be wrong
 };
 
 // A table, and in which form each of its channels is quickest.
@@ -54,7 +54,7 @@ struct QuickTable : ColorTable {
 
 struct PixelStep {
   const PixelFunction* function = nullptr;
-  std::array<float, 6> values{};  // what they mean is the function's own
+  std::array<float, 6> values{};  // meaning defined by the function
   // shared: recipes are copied. Of a step that is a table and nothing else (table_step).
   std::shared_ptr<const QuickTable> table = {};
 };

@@ -144,7 +144,7 @@ bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
 // In place of the pending pass what it comes to, of the same size: pixels or a warp, and steps on
 // them. False, and nothing is changed, where one recipe cannot hold these and what follows.
 bool Recipe::start_from(const Recipe& source) {
-  if (resize_ && !source.steps_.empty()) return false;  // which come before it
+  if (resize_ && !source.steps_.empty()) return false;  // they come before it
   PixelSteps steps = source.steps_;
   for (const PixelStep& step : steps_.all()) {
     if (!steps.add(step)) return false;
@@ -350,7 +350,7 @@ bool Recipe::compute(const PixelStep& step) {
   const int before = channels();
   const bool before_any = steps_.empty();
   PixelStep its = step;
-  if (map_->input() != DType::kUInt8) its.table.reset();  // which is of bytes
+  if (map_->input() != DType::kUInt8) its.table.reset();  // a table is of bytes
   if (!map_->is_identity() || !erased_.empty() || !steps_.add(its)) return false;
   if (!padded_) return true;
   if (before_any && map_->input() == DType::kUInt8) first_fill_ = bytes_of(fill_);

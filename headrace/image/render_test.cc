@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendering after a decoder: what a decoder may do (layout and size of its row blocks, lanes,
-// errors) must not show in the pixels. The decoder here makes its pictures up, so every pixel of
-// them is known; the rules of recipes have recipe_test.cc.
+// Rendering after a decoder: differences between decoders (layout and size of row blocks, lanes,
+// errors) must not change pixels. The decoder here makes its pictures up, so every pixel of them is
+// known; the rules of recipes have recipe_test.cc.
 #include "headrace/image/render.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // Memory for the values that steps make of a thread's records, reused when the value is no longer
 // referenced: fresh pages cost more than many a step.
 //
-// of() is for one thread; the values may be dropped by any, also when this is gone.
+// of() is for one thread; any thread may drop the values, also after this is destroyed.
 #pragma once
 
 #include <algorithm>

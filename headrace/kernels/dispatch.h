@@ -63,9 +63,9 @@ std::string_view name_of(SimdForm form);
 // Why the form in force is that one.
 struct SimdReason {
   bool forced = false;           // by HEADRACE_SIMD
-  SimdForm best;                 // what runs unforced
+  SimdForm best;                 // used unless forced
   double pdep_cost = 0;          // in multiplications; 0: not measured, where nothing depends on it
-  std::string next_level_lacks;  // which instructions, for the level above the best; empty: none
+  std::string next_level_lacks;  // instructions missing for the level above the best; empty: none
 };
 SimdReason simd_reason();
 

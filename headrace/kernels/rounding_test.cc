@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A million values of each kernel that blends in floats, at each level of each build: a compiler
 // that fuses a product with a sum where the oracle does not, or that does not where it does, shows
-// here. What is expected is computed with every operation rounded by itself, through memory.
+// here. Expected values are computed with every operation rounded by itself, through memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

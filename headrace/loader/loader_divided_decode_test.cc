@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that are divided over devices, each of which decodes its part, are those of the host:
-// however late one of them works, in whichever part something is damaged, and whichever fails.
+// Batches that are divided over devices, each of which decodes its part, equal those of the host:
+// for any delay of one of them, damage in any part, and any failure.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -111,7 +111,7 @@ TEST(LoaderFeed, SlotsArePinnedForTheDeviceAndLetGoWithTheLoader) {
   while (delivery.next()) {
   }
   EXPECT_GE(delivery.devices[0]->pinned_ranges(), 2);  // slots, and staging for the labels
-  EXPECT_LT(delivery.prefetchers[0]->stats().pinned_bytes, 64u * 1024);  // which is small
+  EXPECT_LT(delivery.prefetchers[0]->stats().pinned_bytes, 64u * 1024);  // small
   const auto device = delivery.devices[0];
   delivery.prefetchers.clear();
   delivery.loader = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a device finishes are those of the host: however late it works, in however small
-// parts, and whatever of it fails, the process goes on with the CPU.
+// Batches that a device finishes equal those of the host: for any delay and any size of parts; and
+// if the device fails, the process goes on with the CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>

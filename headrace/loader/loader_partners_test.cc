@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that take other records beside a row's own: which ones is a function of seed, epoch and
-// position; they are read, counted and judged like the row's.
+// Steps that take other records in addition to a row's own: their choice is a function of seed,
+// epoch and position; they are read, counted and judged like the row's.
 #include <gtest/gtest.h>
 
 #include <atomic>

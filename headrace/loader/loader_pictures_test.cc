@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs over real JPEG files, with and without a step in Python, several loaders at
-// once: also what the thread sanitizer runs.
+// Whole runs over real JPEG files, with and without a step in Python, several loaders at once: also
+// run under the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -136,7 +136,7 @@ void Position::check(const LoaderState& state) const {
     raise(kOtherState, "epoch " + number(state.epoch) + ", batch " + number(state.batch) +
                            " does not exist here");
   }
-  if (state.bad_records < 0) {  // which would widen the budget
+  if (state.bad_records < 0) {  // would widen the budget
     raise(kOtherState, number(state.bad_records) + " is not a number of bad records");
   }
 }

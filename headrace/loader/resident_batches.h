@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of records that stay in memory (delivery/residence.h): cut on the host or on a device,
-// as far as that goes; else by the engine, which runs the rest of the pipeline on them.
+// Batches of records that stay in memory (delivery/residence.h): sliced on the host or on a device,
+// as far as possible; else by the engine, which runs the rest of the pipeline on them.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ class ResidentBatches final : public BatchMaker {
   void replace(std::shared_ptr<StreamingBatches> by_engine) EXCLUDES_LOCK(mutex_);
 
   const std::unique_ptr<Residence> residence_;
-  std::optional<FilesRead> files_;  // that records were read from, until one has changed
+  std::optional<FilesRead> files_;  // sources of the records, until one has changed
   EngineOptions options_;
   BadRecords& bad_records_;
   int64_t epoch_ = 0, batch_ = 0;  // to be cut next

@@ -105,7 +105,7 @@ TEST(EveryOperator, HasAnExampleUnlessItsDefaultsDoSomething) {
       const auto given = record->example.find(std::string(param.name));
       const bool has_one = given != record->example.end();
       EXPECT_TRUE(has_one || !param.required) << "is required: OpRecord::example gives it";
-      const bool of_files = param.type == ParamType::kSource;  // which an example has not
+      const bool of_files = param.type == ParamType::kSource;  // an example has none
       EXPECT_TRUE(has_one || of_files || !is_neutral(param.fallback))
           << "does nothing by default: OpRecord::example gives it another value";
       EXPECT_FALSE(has_one && is_neutral(given->second));

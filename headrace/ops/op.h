@@ -70,7 +70,7 @@ struct ClipForm {
 
   int64_t pictures() const { return std::max<int64_t>(clips, 1) * frames; }
   int64_t sounds() const { return sound_rate > 0 ? std::max<int64_t>(clips, 1) : 0; }
-  int64_t fields() const { return pictures() + (times ? 1 : 0) + sounds(); }  // that are made
+  int64_t fields() const { return pictures() + (times ? 1 : 0) + sounds(); }  // fields it makes
 };
 
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
@@ -283,7 +283,7 @@ struct OpPage {
 
 struct OpRecord {
   std::string_view name;  // torchvision v2's: "RandomHorizontalFlip"
-  std::string_view doc;   // what it does; shapes, dtypes, ranges
+  std::string_view doc;   // its effect; shapes, dtypes, ranges
   OpPage page = {};
   std::vector<Param> params;
   std::string_view oracle;  // whose result it equals, and the bound

@@ -70,7 +70,7 @@ Result<void> PixelOp::compute(OpContext& context, int field, const PixelStep& st
 }
 
 Result<void> PixelOp::compute(OpContext& context, int field, const PendingPass& pass) const {
-  static const PixelStep table = table_step({});  // which every such pass gives
+  static const PixelStep table = table_step({});  // the same for every such pass
   check_channels(table, context.record.fields[field].picture.channels());
   return do_pass(context, field, pass);
 }

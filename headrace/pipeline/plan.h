@@ -228,7 +228,7 @@ class Plan {
  private:
   Result<void> check_row_groups(const Record& record) const;
   Result<void> check_rows(const Step& step, const Record& record) const;
-  Error in_step(int at, Error error) const;  // which says so
+  Error in_step(int at, Error error) const;  // adds the step to the error
   const PlanParts parts_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// T.ToDevice in a plan: from there on a device works on the pictures, so every step behind it that
-// would work on them has to be one that a device does.
+// T.ToDevice in a plan: from there on a device works on the pictures, so every later step on them
+// must be one that a device can do.
 #include <algorithm>
 
 #include "headrace/base/registry.h"

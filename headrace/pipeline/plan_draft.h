@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan while it is written: its parts so far, the fields that exist at this point, what is known
-// of them, and which of them the list that is being read sees. Used from one thread; what may be
-// written into it is plan_rules.h's.
+// A plan while it is written: its parts so far, the fields that exist at this point, their states,
+// and those visible to the current list. Used from one thread; what may be written into it is
+// plan_rules.h's.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct PlanScope {
   std::string path;                     // of the branch; part of the keys of its draws
   std::vector<int> visible;             // fields, in order
   std::vector<int> narrowed;            // `fields=` of an enclosing Compose or RandomApply
-  std::string alias;                    // what the forked field was called
+  std::string alias;                    // name of the forked field
   std::vector<int> apart;               // branches of the Fork that it belongs to
   bool of_one_field = false;            // a list of a dictionary
   bool conditional = false;             // under a RandomApply or a choice

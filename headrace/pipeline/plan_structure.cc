@@ -168,7 +168,7 @@ void PlanMaker::find_changes_of_known_sizes(const PlanScope& scope, const Step& 
     for (size_t i = 0; i < lists.size(); ++i) {
       if (i != one) changes[i] = !are_same(then[i], after[one]);
     }
-  } catch (const Exception&) {  // what is wrong is said by the plan of all orders
+  } catch (const Exception&) {  // the plan of all orders reports the error
     draft_.scopes = scopes;
     depth_ = depth;
     changes.assign(changes.size(), true);
@@ -211,7 +211,7 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
   refuse_mixture(draft_, before, select.label);
 
   const bool all = selection.count == std::ssize(lists);
-  if (all && std::ranges::count(changes, true) == 1) {  // which is all that happens to them
+  if (all && std::ranges::count(changes, true) == 1) {  // their only change
     draft_.states = after[size_t(std::ranges::find(changes, true) - changes.begin())];
   } else {
     draft_.states = after[0];

@@ -18,7 +18,7 @@
 namespace headrace {
 
 enum class LastBatch : uint8_t {
-  kKeep,  // what is left, split over the ranks as evenly as it goes
+  kKeep,  // the rest, split over the ranks as evenly as possible
   kDrop,  // left out
   kPad,   // filled up with the epoch's first records, `valid` false
 };
@@ -32,7 +32,7 @@ enum class Uneven : uint8_t {
 
 struct BatchRange {
   int64_t begin = 0, end = 0;  // positions, which may go beyond the epoch's size
-  int64_t valid_end = end;     // those from here on are padding, and count for nothing
+  int64_t valid_end = end;     // from here on are padding, and count for nothing
   int64_t size() const { return end - begin; }
 };
 

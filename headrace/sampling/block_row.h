@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of a source in a row, in an order that a key decides. What lies before any place of it
-// is found without a look at every block there. Immutable, thread-safe.
+// The blocks of a source in a row, in an order that a key decides. The records before any position
+// are counted without visiting every block. Immutable, thread-safe.
 //
 // Blocks are numbered line by line in a table of kColumns columns; each line is rotated by a number
 // of its own. The row is the table's columns in a permuted order, so that a stretch of it has

@@ -51,7 +51,7 @@ struct SamplerRecord {
   std::string_view doc;
   std::string_view example;  // a call of it
   PerRecord per_record;
-  Param given;                     // what is given for it; of the type that its PerRecord has
+  Param given;                     // its argument; of the type that its PerRecord has
   std::vector<Param> params = {};  // the arguments after it
   bool shuffles = false;           // the loader's shuffle= is about this order, and not beside it
   // Checks what ranges cannot express. Throws Exception; null if they suffice.

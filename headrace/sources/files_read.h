@@ -39,7 +39,7 @@ class FilesRead {
 
  private:
   struct File {
-    int64_t record;  // that lies in it
+    int64_t record;  // a record in it
     size_t field;
     uint64_t digest;  // of what it was
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on numbers 0, 1, 2, ... by several threads, taken in order by the one that asks for it:
-// packing, unpacking, scans.
+// Work on numbers 0, 1, 2, ... by several threads, delivered in order to one consumer: packing,
+// unpacking, scans.
 //
 // For long operations outside of a loader, which has threads of its own. Results wait in memory up
 // to a bound; what `work` throws is thrown again when its number's turn comes.
@@ -141,7 +141,7 @@ class InOrder {
   Mutex mutex_;
   Condition changed_;
   std::map<int64_t, Run> done_ GUARDED_BY(mutex_);                      // by their first number
-  int64_t next_ GUARDED_BY(mutex_);                                     // that nobody has claimed
+  int64_t next_ GUARDED_BY(mutex_);                                     // not claimed yet
   size_t held_ GUARDED_BY(mutex_) = 0;                                  // bytes in done_
   size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // of all so far
   std::atomic<bool> stopping_{false};

@@ -30,7 +30,7 @@ class KeptHeaders {
 
  private:
   std::string name_;                  // of the entry; empty: nothing is kept
-  std::array<uint64_t, 2> key_ = {};  // which source and field, and its files as they are
+  std::array<uint64_t, 2> key_ = {};  // of source and field, and of the files' present state
 };
 
 }  // namespace headrace

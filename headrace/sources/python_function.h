@@ -34,7 +34,7 @@ struct PythonValue {
 
 struct PythonCall {
   std::vector<PythonValue> inputs;  // in the order of PythonFunction::chosen()
-  std::span<const Field> fields;    // what they are; the plan's
+  std::span<const Field> fields;    // their states; the plan's
   // Filled in by Python: fields that it gives back; the others stay as they are. Without names
   // the outputs are the inputs' fields in their order.
   std::vector<std::string> output_names;

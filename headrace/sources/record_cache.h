@@ -75,7 +75,7 @@ uint64_t digest_of_files(const Source& source, int64_t record, const std::vector
 
 struct WithRecordCache {
   SourcePtr source;
-  SourcePtr cached;                    // what the cache is around
+  SourcePtr cached;                    // the cached source
   std::shared_ptr<RecordCache> cache;  // shared: with other loaders; null: none is needed
 };
 

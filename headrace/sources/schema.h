@@ -17,8 +17,8 @@ struct RecordData {
   int64_t index = -1;
   std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
   std::vector<Buffer> owned;
-  Buffer row_indexes;             // what the fields' row_index point to
-  std::vector<RecordData> parts;  // what else a source needed to read: memory of some fields
+  Buffer row_indexes;             // memory of the fields' row_index
+  std::vector<RecordData> parts;  // other data that the source read: memory of some fields
   size_t max_bytes = SIZE_MAX;    // set by the reader: a file with more is a resource error
   // Set by the reader, by number of the field: those of which a source may give the open file in
   // place of bytes. Null: of none.

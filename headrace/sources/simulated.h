@@ -11,7 +11,7 @@ namespace headrace {
 
 struct SimulatedData {
   int64_t records = 0;
-  int64_t record_bytes = 110'000;  // that one would take in its shard
+  int64_t record_bytes = 110'000;  // of one in its shard
   int64_t shards = 1;              // of equal numbers of records
   int64_t classes = 1000;
   Shape image = {3, 32, 32};  // uint8, what is delivered of a record

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source around a source: the same records under the same numbers, got in another way. What a
-// subclass does not override is the inner source's own answer, except for its identity: a subclass
-// that changes no value says identity() of the inner source itself. (Under other numbers: view.h.)
+// A source around a source: the same records under the same numbers, read in another way. Functions
+// not overridden return the inner source's answer, except for its identity: a subclass that changes
+// no value says identity() of the inner source itself. (Under other numbers: view.h.)
 #pragma once
 
 #include <string>

@@ -99,7 +99,7 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
     }
     parts[best].push_back(record);
   }
-  parts.pop_back();  // those left out
+  parts.pop_back();  // the left-out records
   for (std::vector<int64_t>& part : parts) std::sort(part.begin(), part.end());
   return parts;
 }

@@ -2,7 +2,7 @@
 // A file next to an unpacked copy, which is written last: the file of which it is a copy,
 // and the means to verify that it still is.
 //
-// The format is private, and parsed as hostile input: what it says is compared with what is there.
+// The format is private, and parsed as hostile input: its contents are checked against the file.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace headrace {
 namespace {
 
 constexpr int kMostActive = 16;  // fills: each has a block in memory
-constexpr size_t kThreads = 4;   // that read blocks from the disk and write them
+constexpr size_t kThreads = 4;   // read blocks from the disk and write them
 constexpr double kPollSeconds = 10e-3, kPatienceSeconds = 30;  // for another process's fill
 constexpr double kClosedSeconds = 30;
 constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of a remote file, as a file of the cache folder: its bytes, and after them which bytes
-// of which file they are and a checksum of each 32 KiB.
+// One block of a remote file, as a file of the cache folder: its bytes, then the file and range
+// that they belong to, and a checksum of each 32 KiB.
 //
 // The format is private and parsed as hostile input: what is cut short, changed or of another file
 // is not a block. Every read is compared with its checksums. All members may be called from any

@@ -59,7 +59,7 @@ class BlockFolder {
   };
   struct Put {
     int error_number = 0;  // 0: it is there
-    bool no_room = false;  // what could be put out does not suffice
+    bool no_room = false;  // evictable blocks do not suffice
     int64_t evicted = 0;   // blocks
   };
   // Puts a block in, and others out where the limit wants it.

@@ -33,7 +33,7 @@ void BurstThreads::run() {
     waiting_.pop_front();
     mutex_.unlock();
     work();
-    work = nullptr;  // what it holds goes before anyone hears of the end
+    work = nullptr;  // its captures are destroyed before the end is announced
     mutex_.lock();
   }
   --threads_;

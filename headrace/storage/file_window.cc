@@ -29,7 +29,7 @@ Result<void> FileWindow::read(uint64_t offset, std::span<uint8_t> out) {
   if (out.empty()) return {};
   const Result<std::span<const uint8_t>> bytes = at(offset, out.size());
   if (!bytes) return bytes.error();
-  if (bytes->size() < out.size()) return read_(offset, out);  // which says that the file has ended
+  if (bytes->size() < out.size()) return read_(offset, out);  // reports that the file has ended
   std::memcpy(out.data(), bytes->data(), out.size());
   return {};
 }

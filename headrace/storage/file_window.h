@@ -2,7 +2,7 @@
 // Small pieces of a file at mostly increasing positions: headers that a scan reads.
 //
 // If they are close together a large read serves many of them; if they are far apart little more is
-// read than what was asked for. Belongs to one thread; the file must outlive it.
+// read than requested. Belongs to one thread; the file must outlive it.
 #pragma once
 
 #include <cstdint>

@@ -199,7 +199,7 @@ struct CloseFolder {
 
 Error cannot_list(int error_number, const std::string& path) {
   Error error = storage_error(error_number, "list", path);
-  error.note.clear();  // which tells how often a read was tried
+  error.note.clear();  // it has the number of attempts
   return error;
 }
 
@@ -260,7 +260,7 @@ Result<PathStatus> LocalFiles::list(const std::string& path, const EachEntry& ea
   struct stat status{};
   if (!folder || ::fstat(::dirfd(folder.get()), &status) != 0) return cannot_list(errno, path);
   for (;;) {
-    errno = 0;  // which alone tells the end from an error
+    errno = 0;  // distinguishes the end from an error
     const dirent* entry = ::readdir(folder.get());
     if (!entry) {
       if (errno != 0) return cannot_list(errno, path);

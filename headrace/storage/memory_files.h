@@ -52,7 +52,7 @@ class MemoryVolume {
   void behave(MemoryBehavior behavior);
 
   std::string root() const;  // "memory://NAME"
-  int64_t requests() const;  // that read bytes
+  int64_t requests() const;  // reads of bytes
   uint64_t bytes_sent() const;
   int64_t most_under_way() const;  // requests at once
 

@@ -125,7 +125,7 @@ class ScannedFile final : public OpenFile {
   mutable uint64_t reached_ = 0, looked_at_ = 0;
   mutable int hops_ = 0;
   mutable std::shared_ptr<Piece> here_;
-  mutable std::deque<std::shared_ptr<Piece>> next_;  // what follows it
+  mutable std::deque<std::shared_ptr<Piece>> next_;  // the following pieces
 };
 
 }  // namespace

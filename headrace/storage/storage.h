@@ -70,7 +70,7 @@ struct FilePiece {
   static constexpr uint64_t kWhole = UINT64_MAX;  // as `bytes`: the file, whatever its size
   std::string path = {};
   uint64_t offset = 0, bytes = kWhole;
-  std::optional<FileIdentity> known = {};  // what the file must be; else it is HR0208
+  std::optional<FileIdentity> known = {};  // expected identity of the file; else it is HR0208
 };
 
 // A read that completes later. `done` is called once, with the read itself, from any thread that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed bytes as hostile input. The libraries are not instrumented, so their input and output lie
-// between pages that may not be touched; and what comes out must not depend on the pieces in which
-// it is fed and emptied.
+// Packed bytes as hostile input. The libraries are not instrumented, so their input and output are
+// between inaccessible pages; and the result must not depend on the sizes of input and output
+// pieces.
 #include <sys/mman.h>
 #include <unistd.h>
 

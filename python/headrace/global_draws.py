@@ -77,7 +77,7 @@ class _Turns:
     held by the one that uses them."""
 
     def __init__(self) -> None:
-        self.loops: dict[int, int] = {}  # that are outside of their loaders: their threads
+        self.loops: dict[int, int] = {}  # outside of their loaders: their threads
         self.inside: set[int] = set()  # threads that wait for batches, which may need steps
         self.leaving: dict[int, _Place] = {}  # threads that free a loader, and where
         self.drawing: set[str] = set()  # generators that a loop was seen to draw from

@@ -28,7 +28,7 @@ struct AudioHeader {
   int channels = 0;          // 1 to kMostSoundChannels
   int sample_rate = 0;       // frames a second, 1 to kMostSampleRate
   double start = 0;          // seconds of the file's clock at which frame 0 is heard; of videos
-  size_t working_bytes = 0;  // what decoding needs beside the samples
+  size_t working_bytes = 0;  // for decoding, in addition to the samples
 };
 
 inline constexpr int kMostSoundChannels = 64;

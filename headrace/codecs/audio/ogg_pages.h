@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an Ogg file (RFC 3533), checked before a library sees them: what these make of
-// damaged or chained files is theirs alone, and they forget some of the memory that they take for
-// it.
+// The pages of an Ogg file (RFC 3533), checked before a library sees them:
+// libraries differ in their treatment of damaged or chained files, and leak memory
+// on them.
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,7 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
   const bool wide = !says(*bytes, 0, "RIFF");
   WavHeader header;
   bool has_format = false;
-  uint64_t wide_data = 0;  // what ds64 says of the data chunk
+  uint64_t wide_data = 0;  // size of the data chunk by ds64
   uint64_t at = kFirstChunk;
   while (at + kChunkHeader <= file.size()) {
     bytes = file.at(at, kChunkHeader + kExtensibleBytes);

@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 struct Signature {
   size_t at;
   std::string_view bytes, name;
-  std::string_view first = {};  // what the bytes begin with, where `at` alone would say too little
+  std::string_view first = {};  // first bytes, if those at `at` are not specific enough
 };
 
 // The longer ones stand in front of those that begin alike.

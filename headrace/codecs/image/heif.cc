@@ -87,7 +87,7 @@ struct HeifPicture {
   std::unique_ptr<heif_context, HeifDeleter> context;
   std::unique_ptr<heif_image_handle, HeifDeleter> handle;
   int width = 0, height = 0;
-  uint64_t most_pixels = 0;  // that are there at once: of the whole picture, or one of its parts
+  uint64_t most_pixels = 0;  // in memory at once: of the whole picture, or one of its parts
   bool alpha = false;
 };
 

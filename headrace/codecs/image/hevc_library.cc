@@ -130,7 +130,7 @@ struct HevcPlane {
   int width = 0, height = 0, sample_bytes = 1;
 
   bool allocate(int alignment) {
-    constexpr int kLine = 64;  // that vector loops may touch beyond the last sample
+    constexpr int kLine = 64;  // vector loops may touch this many bytes after the last sample
     stride = size_t((width + alignment - 1) / alignment * alignment) * size_t(sample_bytes);
     const size_t bytes = (stride * size_t(height) + 2 * kLine - 1) / kLine * kLine;
     memory.reset(static_cast<uint8_t*>(std::aligned_alloc(kLine, bytes)));

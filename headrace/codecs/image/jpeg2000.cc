@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG 2000, by OpenJPEG: codestreams and JP2 files of one to four channels; only what the window
-// takes is decoded.
+// JPEG 2000, by OpenJPEG: codestreams and JP2 files of one to four channels; only the window is
+// decoded.
 #include <openjpeg-2.5/openjpeg.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ struct Jpeg2000Header {
   uint32_t left = 0, top = 0, width = 0, height = 0;  // on the reference grid
   int components = 0, bits = 8;
   bool cmyk = false;
-  size_t structure_bytes = 0;  // what is kept for tiles, precincts and code-blocks
+  size_t structure_bytes = 0;  // for tiles, precincts and code-blocks
 };
 
 // HR0345 to HR0348. No component is subsampled, all have the same depth of at most 16 bits, and the

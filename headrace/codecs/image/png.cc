@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PNG, by libpng: every type, depth and interlacing, the rows of a window alone.
 //
-// Colors become what stored_rows.h says. Gray of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
+// Colors are converted as in stored_rows.h. Gray of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
 // samples but gray's the high byte is taken, which is what Pillow opens them as, unless they are
 // wanted as they are. tRNS counts where alpha is wanted. Gamma (gAMA, cHRM, sRGB, iCCP) is ignored.
 // An animated PNG is its default image.

@@ -50,7 +50,7 @@ PngSession::PngSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
     png_info_ = png_create_info_struct(png_);
     if (!png_info_) png_error(png_, "out of memory");
     png_set_read_fn(png_, this, on_read);
-    png_set_benign_errors(png_, 1);  // what libpng can read on from is a warning
+    png_set_benign_errors(png_, 1);  // recoverable errors are warnings
     // The caller checks the header against its own caps; libpng's would only hide those.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     // All chunks but those that make pixels are skipped: nothing of them is allocated or inflated.

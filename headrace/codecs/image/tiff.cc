@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TIFF, by libtiff: strips and tiles, samples together or in planes, of 1 to 16 bits or float32,
-// whatever compression libtiff knows; of the window only the strips and tiles that it touches.
-// page= chooses one of several pictures.
+// with any compression that libtiff knows; only the window's strips and tiles are decoded. page=
+// chooses one of several pictures.
 //
 // Floats, which 8 bits cannot hold, and channels without agreed colors (more than four, several of
 // gray) are delivered as stored, up to 16 channels, and otherwise refused by name: HR0347.
@@ -32,9 +32,9 @@ struct TiffPicture {
   bool planes = false, tiled = false;
   bool premultiplied = false;                  // colors have been multiplied by alpha
   uint32_t chunk_width = 0, chunk_height = 0;  // of a strip or tile
-  DType sample = DType::kUInt8;                // that holds what is stored
+  DType sample = DType::kUInt8;                // holds the stored values
   std::optional<StoredColor> color;  // none where nobody has agreed on what the channels are
-  bool as_stored = false;            // what is wanted
+  bool as_stored = false;            // requested form
   bool alpha = false;
 
   // Whether the channels can come as they are stored.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that lives as long as this process, for what ends with the thread that began it: the
-// system kills a media process when the *thread* that started it ends, and the threads that need
-// one come and go with their loaders. It is begun at first need. Any thread may call.
+// A thread that lives as long as this process, for children that end with the thread that started
+// them: the system kills a media process when the *thread* that started it ends, and the threads
+// that need one come and go with their loaders. It is begun at first need. Any thread may call.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,7 @@ namespace headrace {
 
 struct MediaOptions {
   bool isolate = true;
-  double seconds = 60;  // that a call may take
+  double seconds = 60;  // limit of a call
   // Set by who wants nothing any more: a call that waits then ends with HR0369.
   const std::atomic<bool>* stop = nullptr;
 };

@@ -21,7 +21,7 @@
 #include "headrace/codecs/video/video_test_streams.h"
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;  // which wants no threads in a process that was forked
+constexpr bool kThreadSanitizer = true;  // forbids threads in a forked process
 #else
 constexpr bool kThreadSanitizer = false;
 #endif

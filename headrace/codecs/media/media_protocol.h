@@ -2,10 +2,10 @@
 // The protocol between the engine and headrace-av, the program that decodes videos for it.
 //
 // Requests and replies are messages of a socket, one plain struct each. Bytes do not travel in
-// them, but lie in two files without a name that both have mapped: what is to be decoded in one,
-// which the engine alone writes, and what was decoded in the other, which the engine only reads.
-// The engine asks and the program answers: kOpen with kOpened, kDecode with any number of kFrame
-// and then kDecoded, or with kFailed. After a kFrame the program waits for kContinue or kStop, and
+// them, but are in two anonymous files that both have mapped: what is to be decoded in one, which
+// the engine alone writes, and what was decoded in the other, which the engine only reads. The
+// engine asks and the program answers: kOpen with kOpened, kDecode with any number of kFrame and
+// then kDecoded, or with kFailed. After a kFrame the program waits for kContinue or kStop, and
 // until then leaves the frame as it is; kStop is answered with kDecoded. A kDecode whose packets do
 // not begin with a restart goes on where the one before ended. The first message of all is the
 // program's kReady.
@@ -45,7 +45,7 @@ struct Request {
   // kOpen. The decoder's parameters lie at the beginning of the packets' memory.
   uint32_t codec = 0;  // VideoCodec
   uint32_t parameter_bytes = 0;
-  int32_t x264_build = -1;  // which x264 has made an H.264 stream, where that is known
+  int32_t x264_build = -1;  // build of x264 that made an H.264 stream, if known
   uint32_t reserved = 0;
   int64_t max_pixels = 0;  // of a frame with all that codecs put around it
   // kDecode. That many Packets lie at the beginning of the packets' memory.
@@ -80,7 +80,7 @@ enum class Failure : uint32_t {
   kNone,
   kNotConfined,  // the system does not let it lock itself in
   kNoDecoder,    // libavcodec is there, and cannot decode this
-  kParameters,   // what the decoder was opened with makes no sense
+  kParameters,   // the decoder's parameters are invalid
   kDamage,       // a packet, or what came out of it
   kFormat,       // planes that are not among those of a Frame
   kMemory,       // more than it may have

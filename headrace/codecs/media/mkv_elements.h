@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The elements of a file, as EbmlElements reads those in memory, without reading more of it than
-// their heads: of each what says how large it is, and the first bytes behind that.
+// their heads: the size of each, and its first bytes.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace headrace {
 
 struct ElementaryStream {
   int object_type = -1;               // -1: the box is damaged
-  std::span<const uint8_t> specific;  // what a decoder needs to know first
+  std::span<const uint8_t> specific;  // configuration of the decoder
 };
 
 // The length of a descriptor (ISO/IEC 14496-1, 8.3.3): seven bits a byte, at most four.

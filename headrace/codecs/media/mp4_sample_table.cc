@@ -270,7 +270,7 @@ Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ra
     }
     if (edit.rate != kAsFastAsItIs) return unread_edits("shows its images faster or slower");
     const int64_t length = media_ticks(edit.duration, movie_rate, media_rate);
-    const int64_t slack = media_rate / movie_rate + 1;  // what rounding can make of a length
+    const int64_t slack = media_rate / movie_rate + 1;  // rounding error of a length
     if (has_piece &&
         (out.end > kMostTicks || edit.begin < out.end - slack || edit.begin > out.end + slack)) {
       return unread_edits("shows its images in several pieces");

@@ -43,7 +43,7 @@ class AviChunks {
 struct AviHeaders {
   VideoTrack track;        // without packets; parameters as the file has them outside of packets
   int number = 0;          // of the stream among all
-  bool says_xvid = false;  // that it was made by Xvid
+  bool says_xvid = false;  // made by Xvid
   int64_t first_tick = 0;  // of the first packet
 };
 

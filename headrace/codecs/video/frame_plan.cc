@@ -85,7 +85,7 @@ class Planner {
     if (passes.front().begin > 0 && must_learn_from_first()) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
-    std::optional<uint32_t> measuring;  // what has measured for the decoder so far
+    std::optional<uint32_t> measuring;  // packet that has measured for the decoder so far
     for (const Pass& pass : passes) {
       if (fields_.matter()) measure(pass, measuring, out);
       feed(pass, &pass == &passes.back(), wanted, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a packet is a key by its own bytes, for codecs whose frames say so in their first ones.
+// Whether a packet is a key by its own bytes, for codecs whose frames begin with that information.
 // A container may call any packet a key: those without a list of keys call all of them so, and from
 // some decoders pictures come out even where decoding begins in between. Of H.264 and HEVC: nal.h.
 #pragma once

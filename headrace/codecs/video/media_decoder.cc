@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames by headrace-av: a plan's packets go there as many at a time as its memory holds, and each
-// frame that comes is handed over before the next is asked for. A clip that lies ahead of the last
-// one in the same video is decoded from there on.
+// frame is handed over before the next is requested. A clip that lies ahead of the last one in the
+// same video is decoded from there on.
 #include "headrace/codecs/video/media_decoder.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as they are found, frame by frame against `ffmpeg -f framehash`: the index says which
-// packets, the process decodes them, and frame i is frame i of a sequential decode.
+// Real files, frame by frame against `ffmpeg -f framehash`: the index says which packets, the
+// process decodes them, and frame i is frame i of a sequential decode.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -215,7 +215,7 @@ Result<MkvHeaders> read_mkv_headers(const ByteRanges& file) {
   MkvElements elements(file, 0, file.size());
   MkvElement element;
   while (out.clusters == 0 && elements.next(element)) {
-    if (in_segment && element.at >= out.segment_end) break;  // what follows is another file
+    if (in_segment && element.at >= out.segment_end) break;  // the rest is another file
     if (!in_segment && element.id != mkv::kSegment) continue;
     switch (element.id) {
       case mkv::kSegment:

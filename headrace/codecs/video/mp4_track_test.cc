@@ -114,7 +114,7 @@ TEST(AnMp4File, BeginsWhereItsEditListSays) {
   Movie movie = counting_movie(6);
   movie.elst = numbers({0, 1, 100, 20, 0x10000});  // 100 / 1000 s of the media, from 20 / 300 s on
   const VideoTrack track = track_of(movie.file());
-  EXPECT_EQ(track.packets.size(), 6u);  // those before it may be needed by those that are shown
+  EXPECT_EQ(track.packets.size(), 6u);  // shown ones may need earlier ones
   EXPECT_EQ(track.frames, (std::vector<uint32_t>{2, 3, 4}));
   EXPECT_EQ(times_of(track), (std::vector<int64_t>{0, 10, 20}));
   EXPECT_EQ(track.duration, 30);

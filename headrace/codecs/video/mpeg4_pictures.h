@@ -21,7 +21,7 @@ enum class Mpeg4Kind : uint8_t {
 struct Mpeg4Picture {
   size_t at = 0;  // its start code
   Mpeg4Kind kind = Mpeg4Kind::kIntra;
-  std::span<const uint8_t> header;  // what follows the start code, to the end of the bytes
+  std::span<const uint8_t> header;  // bytes after the start code, to the end
 };
 
 // The first picture at or behind `from`; none where no start code of one is.
@@ -35,7 +35,7 @@ struct Mpeg4Layer {
   int time_bits = 0;            // of vop_time_increment; 0: unknown
   bool interlaced = false;      // its pictures may hold two fields
   bool packs_pictures = false;  // DivX: two pictures in one packet, and a packet of none later
-  bool names_encoder = false;   // which tells a decoder whose roundings to take
+  bool names_encoder = false;   // tells a decoder whose rounding to use
   // Learns from the parameters or a packet; what these leave out stays.
   void learn(std::span<const uint8_t> bytes);
   // A picture that is said to be the one before again, of which a decoder makes no frame. False

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A track in a few bytes a packet, for caches and packs: reading it costs a fifth of looking into
-// the file's own tables, and touches none of the file.
+// A track in a few bytes per packet, for caches and packs: reading it costs a fifth of reading the
+// file's own tables, and does not read the file.
 //
-// Numbers are in columns, each of so many bytes as its largest takes: sizes, what lies between one
-// packet and the next, times in multiples of what divides all, which packets are keys, and where
-// frames stand against them. A hash guards all of it.
+// Numbers are in columns, each as wide as its largest number: sizes, what lies between one packet
+// and the next, times in multiples of what divides all, which packets are keys, and where frames
+// stand against them. A hash guards all of it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's description of its video: how pictures are coded, and where in the file each
-// packet of them lies. Made by one reader a container, from hostile bytes; nothing is decoded for
-// it, and no picture is believed to be there before a decoder has made it.
+// A container's description of its video: how pictures are coded, and where in the file each packet
+// of them lies. Made by one reader per container, from hostile bytes; nothing is decoded for it,
+// and no picture is believed to be there before a decoder has made it.
 //
 // A packet's number is its place in decoding order, a frame's number its place in the order in
 // which frames are shown. All frames of a sequential decode are there, and no others.

@@ -15,7 +15,7 @@ namespace {
 // Freed memory is overwritten, so that late readers are detected.
 constexpr int kSpoilt = 0xDD;
 
-struct Marked {  // what an event knows; guarded by the device's mutex
+struct Marked {  // state of an event; guarded by the device's mutex
   bool done = false;
   double time = 0;
 };

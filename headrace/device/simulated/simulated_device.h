@@ -56,7 +56,7 @@ class SimulatedDevice final : public Device {
   // The n-th thing that it is asked for from now on fails with HR0883, and all that follow, as a
   // device does that is lost: what was queued is not done any more.
   void fail_at(int64_t n);
-  int64_t calls() const;  // that would count
+  int64_t calls() const;  // counted calls
 
   std::vector<SimulatedWork> timeline() const;
   size_t allocated_bytes() const;

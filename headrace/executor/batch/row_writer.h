@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes records into the rows of a batch: pictures are rendered where they will lie, or as far as
-// a device does not go on with them, sounds are decoded there, and the rest is copied. Rows may be
-// written by several threads at once, each row by one of them.
+// Writes records into the rows of a batch: pictures are rendered in place, up to the part that a
+// device continues, audio is decoded there, and the rest is copied. Rows may be written by several
+// threads at once, each row by one of them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for what steps render before the end of the pipeline: pictures and sounds at a Python
-// step, at one that works on pixels, or where a step does not fit the recipe. Where there is any, a
+// Memory for what steps render before the end of the pipeline: pictures and audio at a Python step,
+// at one that works on pixels, or where a step does not fit the recipe. Where there is any, a
 // record asks for its memory as soon as its header is read.
 #pragma once
 
@@ -36,7 +36,7 @@ struct IntermediateMemory {
   size_t bytes_of(const Recipe& picture) const;
   size_t bytes_of_pictures(Size size, int channels) const;
   size_t bytes_of(const Video& video, size_t field) const;
-  size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
+  size_t bytes_of(const Sound& sound) const;  // input and result of a step
   // Memory of a step in addition to the picture and its result.
   size_t scratch_bytes(const Recipe& picture) const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of the memory limit that records need while they are decoded, given out in order of
+// The share of the memory limit for records while they are decoded, granted in order of
 // position: the oldest waiting record is served first, and a record asks once for all that it
 // needs.
 //

@@ -14,11 +14,11 @@ namespace headrace {
 struct MemoryShares {
   size_t slots = 0;  // depth * bytes of a batch
   size_t read_ahead = 0;
-  size_t threads = 0;  // what every worker keeps between records
+  size_t threads = 0;  // memory that workers keep between records
   size_t records = 0;  // the memory gate
   size_t kept = 0;     // near partners
   size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
-  size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
+  size_t assembled = SIZE_MAX;  // a batch's padded and packed fields
   // Limits of one record's memory, and of its file: the same for every number of
   // threads.
   size_t largest_record = 0, largest_file = SIZE_MAX;

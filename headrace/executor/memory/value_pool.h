@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for values that have no slot: rows delivered as lists, ragged tensors, and the values that
-// these are made of. What a consumer has let go of is used for later values.
+// these are made of. Memory released by the consumer is reused for later values.
 //
 // Note [Why values are written into used pages]: a fresh page costs a page fault and its clearing,
 // for a float image of 500 x 375 twice as much CPU time as decoding and storing it. Values differ

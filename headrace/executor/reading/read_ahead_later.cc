@@ -38,7 +38,7 @@ std::vector<ReadAhead::Neighbors> ReadAhead::claim_reads(int64_t needed) {
     if (alone_.erase(next_) > 0) {
       ++next_;
     } else if (!claim_read(next_ == needed, out)) {
-      break;  // those before the needed one wait for room, too; it is read alone then
+      break;  // earlier ones wait for room, too; the needed one is read alone then
     }
   }
   return out;
@@ -219,7 +219,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     auto found = entries_.find(number);
     while (found != entries_.end() && !found->second.ready) {
       if (record_timeout_ > 0 && deadline.is_over()) {
-        drop_one(found);  // what arrives for it is dropped
+        drop_one(found);  // its answer is dropped
         room_changed();
         out.result = too_late(index);
         return 0;

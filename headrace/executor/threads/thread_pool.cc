@@ -60,7 +60,7 @@ void throw_if_forked() {
 
 void announce_engine_thread() {
   throw_if_forked();
-  ThreadPool::workers();  // which watches for forks
+  ThreadPool::workers();  // watches for forks
   engine_started = true;
 }
 
@@ -76,7 +76,7 @@ struct ThreadPool::State {
   Mutex mutex;
   Condition work_arrived, worker_left;
   std::vector<Member> members GUARDED_BY(mutex);
-  std::list<std::thread> threads GUARDED_BY(mutex);  // that run
+  std::list<std::thread> threads GUARDED_BY(mutex);  // running
   std::list<std::thread> ended GUARDED_BY(mutex);    // to be joined
   size_t wanted GUARDED_BY(mutex) = 0;               // threads
   size_t asleep GUARDED_BY(mutex) = 0, inside GUARDED_BY(mutex) = 0;
@@ -133,7 +133,7 @@ struct ThreadPool::State {
     while (shutdowns == begun && threads.size() <= wanted) {
       const uint64_t seen = wakes;
       bool worked = false;
-      const size_t first = ++turn;  // which others move on while this one is inside a client
+      const size_t first = ++turn;  // others advance it while this one is inside a client
       for (size_t tried = 0; tried < members.size() && !worked && shutdowns == begun; ++tried) {
         PoolClient* client = enter(first + tried);
         if (!client) continue;
@@ -221,7 +221,7 @@ void ThreadPool::add(PoolClient& client) {
       state_->wanted = std::max(state_->wanted, most);
       while (state_->threads.size() < most) state_->begin_thread();
     } catch (...) {
-      state_->want();  // those that were begun for it go again
+      state_->want();  // threads begun for it end again
       state_->work_arrived.notify_all();
       throw;
     }

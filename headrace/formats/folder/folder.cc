@@ -200,7 +200,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
   }
   const std::vector<std::string> every = folders;
   const size_t all = folders.size();
-  std::erase_if(folders, [&](const std::string& folder) {  // what is meant
+  std::erase_if(folders, [&](const std::string& folder) {  // the intended ones
     return classes && place.empty() && classes->number(folder);
   });
   refuse_parts_of_records(joined(root, place), folders);

@@ -27,7 +27,7 @@ const ErrorCode kTooManyFolders{
     "Remove them, or give the files in a list."};
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
-constexpr int kMostPaths = 256;  // that links make to one folder
+constexpr int kMostPaths = 256;  // of links to one folder
 
 // Folders that file servers and archives add, whose pictures are previews or copies.
 bool is_of_system(std::string_view name) {

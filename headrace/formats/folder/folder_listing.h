@@ -23,7 +23,7 @@ namespace headrace {
 struct ListedFolder {
   uint64_t inode = 0;
   int64_t changed_ns = 0;         // its modification time when it was listed
-  int64_t status_changed_ns = 0;  // which nobody can set: archives give folders their old time
+  int64_t status_changed_ns = 0;  // cannot be set: archives give folders their old time
   int64_t first = 0;              // its pictures are names[first .. first + count)
   int64_t count = 0;
 };

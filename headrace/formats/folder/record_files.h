@@ -28,7 +28,7 @@ std::optional<RecordFiles> find_record_files(std::span<const std::string> folder
 // A table that names files: a list, a manifest, or one that a program has in memory.
 struct FileTable {
   std::string name;         // its path; empty: it is in memory
-  std::string folder;       // that its paths are relative to; empty: the current one
+  std::string folder;       // base of its relative paths; empty: the current one
   bool is_columns = false;  // of hr.records(), which takes no root=
 };
 using NameAt = std::function<std::string(int64_t)>;

@@ -27,7 +27,7 @@ namespace {
 
 constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // unpacked chunks
 constexpr std::array<std::string_view, 3> kSuffixes = {".h5", ".hdf5", ".hdf"};
-constexpr uint64_t kClassBytes = 128;  // that the name of a class takes beside its letters
+constexpr uint64_t kClassBytes = 128;  // overhead of a class name
 constexpr std::string_view kLabels = "the labels of its rows";
 constexpr uint64_t kLastProbe = uint64_t{1} << 20;  // where a superblock is looked for
 

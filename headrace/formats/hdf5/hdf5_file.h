@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An HDF5 file as bytes: its superblock, and positioned reads of structures.
 //
-// This reader is our own and reads only: libhdf5 is not safe on files that
-// somebody else made. It is split by what the format's specification
-// (version 3.0 and 4.0 of HDF Group's "File Format Specification") calls its
-// levels: this file, hdf5_object (object headers), hdf5_groups (names),
-// hdf5_messages (what a dataset is), hdf5_chunks (where its pieces lie),
-// hdf5_filters, hdf5_dataset (its rows), hdf5_global_heap (values of variable
-// length).
+// This reader is our own and reads only: libhdf5 is not safe on
+// untrusted files. It is split by what the format's specification
+// (version 3.0 and 4.0 of HDF Group's "File Format Specification") calls
+// its levels: this file, hdf5_object (object headers), hdf5_groups
+// (names), hdf5_messages (what a dataset is), hdf5_chunks (where its
+// pieces lie), hdf5_filters, hdf5_dataset (its rows), hdf5_global_heap
+// (values of variable length).
 //
 // Reads at opening throw Exception with a data error; a read for
 // a record returns its own Result. All const members may be called from any
@@ -108,7 +108,7 @@ class Hdf5File {
 
   File file_;
   OpenBudget* budget_ = nullptr;
-  uint64_t base_ = 0;  // what all addresses count from: where the superblock stands
+  uint64_t base_ = 0;  // origin of all addresses: the position of the superblock
   int address_bytes_ = 8, length_bytes_ = 8;
   uint64_t root_ = kHdf5Undefined;
 };

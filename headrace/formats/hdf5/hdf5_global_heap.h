@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of variable length: an element says how long its value is and where it
-// lies, in one of the file's "global heap collections".
+// Values of variable length: an element has the length and position of its value, in one of the
+// file's "global heap collections".
 #pragma once
 
 #include <cstdint>

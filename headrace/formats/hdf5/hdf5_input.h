@@ -46,7 +46,7 @@ class Hdf5Input {
   struct Column {
     std::unique_ptr<Hdf5Dataset> dataset;
     std::vector<uint8_t> rows = {};     // all of them, as the file has them; or none
-    std::vector<int64_t> numbers = {};  // what stands for them
+    std::vector<int64_t> numbers = {};  // their numbers
   };
 
   void check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset) const;

@@ -15,7 +15,7 @@ namespace headrace {
 
 struct Hdf5Space {
   std::vector<uint64_t> sizes = {};  // none for a scalar
-  std::vector<uint64_t> most = {};   // what they may grow to; UINT64_MAX: without an end
+  std::vector<uint64_t> most = {};   // maximum extents; UINT64_MAX: unlimited
   bool null = false;                 // it has no elements at all
 };
 Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object);

@@ -58,7 +58,7 @@ class Hdf5Object {
   void fetch_shared(const Hdf5File& file);
 
   uint64_t address_;
-  std::vector<std::vector<uint8_t>> memory_;  // what the messages point into
+  std::vector<std::vector<uint8_t>> memory_;  // memory of the messages
   std::vector<Hdf5Message> messages_;
   std::vector<size_t> shared_;  // messages that only say where they are
   std::vector<Block> continuations_;

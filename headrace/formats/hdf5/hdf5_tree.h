@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The B-trees of version 2: records of one size in order, whatever they are.
-// Names of large groups and chunks of datasets that grow in several directions
-// are kept in them.
+// The B-trees of version 2: sorted records of one size, of any kind. Names of
+// large groups and chunks of datasets that grow in several directions are kept in
+// them.
 #pragma once
 
 #include <cstdint>

@@ -327,7 +327,7 @@ class ListFileSource final : public LabeledFiles {
 
   std::string file_;
   std::string folder_;  // of the paths, with its slash; empty: the current one
-  std::string suffix_;  // that the paths lack
+  std::string suffix_;  // missing from the paths
   NameList paths_;      // as written
   Labels labels_;
   uint64_t fingerprint_ = 0;

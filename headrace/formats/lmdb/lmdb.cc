@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LMDB environments: records are the values of a database, in the order of their keys. Keys take no
-// memory: one that stands in front of its value is read with it, for others see LmdbKeys.
+// memory: one that precedes its value is read with it, for others see LmdbKeys.
 #include <algorithm>
 #include <array>
 #include <cstring>

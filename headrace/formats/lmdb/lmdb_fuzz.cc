@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An LMDB environment as hostile input: opened, all of it read, every key asked for.
 //
-// The input changes a sound environment (which one, and how its values are read, stands in its
-// first byte), or it is an environment itself.
+// The input changes a valid environment (its first byte says which one, and how its values are
+// read), or it is an environment itself.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/lmdb/lmdb_test_environment.h"
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kAllHeaders = 10'000;  // as many are read at opening
 constexpr int64_t kSomeHeaders = 256;    // of more files, spread over all
-constexpr size_t kFirstNames = 64;       // that tell what a folder holds
+constexpr size_t kFirstNames = 64;       // read to infer a folder's contents
 
 // Names in a folder, sorted by bytes: files that end with .npy, or folders.
 std::vector<std::string> names_in(const std::string& folder, bool folders) {

@@ -26,7 +26,7 @@ struct PackOptions {
 
 struct PackReport {
   PackSummary summary;
-  int64_t resumed_records = 0;  // that an interrupted run had packed
+  int64_t resumed_records = 0;  // packed by an interrupted run
   double seconds = 0;
 };
 
@@ -53,8 +53,8 @@ struct UnpackReport {
   int64_t present = 0;                 // files that were there already, with the same bytes
   uint64_t bytes = 0;                  // of all files
   std::string manifest;                // the path of labels.jsonl, where one was needed
-  std::vector<DamagedRecord> damaged;  // that could not be given back
-  std::string missing;                 // what a recovered pack lacks
+  std::vector<DamagedRecord> damaged;  // not restored
+  std::string missing;                 // missing from a recovered pack
   double seconds = 0;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file of a pack, open for reading: a whole dataset, or a shard of one.
 //
-// Everything is checked once, when it is opened: afterwards each blob is known to lie in its page.
-// Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read by
-// position, never mapped: a file that shrinks is an error, not a signal. Const members may be
-// called from any thread.
+// Everything is checked once, when it is opened: afterwards each blob is known to be in its page.
+// Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read by position, never
+// mapped: a file that shrinks is an error, not a signal. Const members may be called from any
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pack as hostile input: opened both ways, all of it read, its pages compared with its index.
 //
-// The input changes a sound pack (which one, and how, stands in its first bytes), and checksums are
-// made right again, so that the fuzzer gets past them; or it is a pack itself.
+// The input changes a valid pack (its first bytes say which one, and how), and checksums are made
+// right again, so that the fuzzer gets past them; or it is a pack itself.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -145,7 +145,7 @@ bool read_metadata(ByteReader in, PackHeader& header) {
     header.classes.emplace_back(in.text(in.number<uint32_t>()));
   }
   if (in.good()) read_rows(in, header.schema);
-  return in.good();  // what stands after may be ignored: it is for later versions
+  return in.good();  // the rest may be ignored: it is for later versions
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ struct PackHeader {
   uint64_t page_bytes = kDefaultPageBytes;
   uint32_t shard = 0, shards = 1;
   uint64_t first_record = 0;     // of the shard in the dataset
-  uint64_t records = 0;          // that the shard holds when it is whole
+  uint64_t records = 0;          // in the complete shard
   uint64_t dataset_records = 0;  // of all shards
   uint64_t plan = 0;             // equal in all shards, and where packing goes on after a break
   bool keys_are_paths = false;

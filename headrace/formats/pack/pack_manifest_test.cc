@@ -18,7 +18,7 @@ TEST(NpyHeader, NamesTypesAsNumpyDoes) {
       {DType::kInt32, "<i4"},   {DType::kInt64, "<i8"},   {DType::kUInt16, "<u2"},
       {DType::kUInt32, "<u4"},  {DType::kUInt64, "<u8"},  {DType::kFloat16, "<f2"},
       {DType::kFloat32, "<f4"}, {DType::kFloat64, "<f8"}, {DType::kBool, "|b1"},
-      {DType::kBFloat16, "|V2"}};  // which NumPy has not: two bytes
+      {DType::kBFloat16, "|V2"}};  // unknown to NumPy: two bytes
   for (const auto& [dtype, name] : types) {
     const std::string header = text_of(npy_header(dtype, {3, 20}));
     EXPECT_EQ(header.size() % 64, 0u);

@@ -40,7 +40,7 @@ class OutputFolder {
   const std::string path_;
   const bool overwrite_;
   Mutex mutex_;
-  std::set<std::string, std::less<>> folders_ GUARDED_BY(mutex_);  // that are known to be there
+  std::set<std::string, std::less<>> folders_ GUARDED_BY(mutex_);  // known to exist
 };
 
 }  // namespace headrace

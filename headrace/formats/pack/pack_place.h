@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The destination of a pack, and how the pack is moved into place.
 //
-// It is written under the name that ends in .partial, as one file or as a folder of shards, which
-// nobody else writes to meanwhile. What stands at the place goes only when it is a pack, and is
-// moved aside first. Of one thread.
+// It is written under the name that ends in .partial, as one file or as a folder of shards, to
+// which no other process writes. What stands at the place goes only when it is a pack, and is moved
+// aside first. Of one thread.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ struct PackSummary {
   std::vector<UnusableRecord> unusable;     // the first kMostListed
   int64_t unusable_count = 0;
   uint64_t fingerprint = 0;
-  std::string missing;  // what a recovered pack lacks
+  std::string missing;  // missing from a recovered pack
 
   static constexpr size_t kMostListed = 1000;
   void add(const PackHeader& header, const PackTable& table);

@@ -2,7 +2,7 @@
 // Data of a pack's records apart from their blobs: columns, sizes, checksums, keys. One table
 // for each page, inside it, and one for the whole file, in sections of its index.
 //
-// Tables are plain data, owned by whoever holds them. Parsed as hostile input.
+// Tables are plain data, owned by their holders. Parsed as hostile input.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and the fuzzer: packs changed on purpose, with checksums that are right again, so that
-// what lies after the checksums is tested too.
+// For tests and the fuzzer: packs changed on purpose, with corrected checksums, so that the code
+// behind them is tested too.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pack whose bytes are changed, unpacked into a folder: nothing is written outside of it.
 //
-// The input changes a sound pack, and checksums are made right again, so that the fuzzer gets to
-// the names under which files are written.
+// The input changes a valid pack, and checksums are corrected, so that the fuzzer gets to the names
+// under which files are written.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

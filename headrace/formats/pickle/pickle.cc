@@ -63,7 +63,7 @@ Kind kind_of(const std::string& path) {
   std::array<uint8_t, 16> bytes{};
   const size_t count = peek_binary(path, bytes);
   const auto begin = std::span<const uint8_t>(bytes).first(count);
-  if (is_torch_archive(path)) return Kind::kNone;  // which is read without loading it
+  if (is_torch_archive(path)) return Kind::kNone;  // can be read without loading it
   if (is_old_torch(begin)) return Kind::kTorch;
   if (has_suffix(path, ".pth") || has_suffix(path, ".pt")) return Kind::kTorch;
   if (has_suffix(path, ".joblib")) return Kind::kJoblib;

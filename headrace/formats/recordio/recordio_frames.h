@@ -2,7 +2,7 @@
 // The frames of a RecordIO file (dmlc-core, MXNet): the magic number, a word with the kind of the
 // part (3 bits) and its length (29 bits), the bytes, zeros up to a multiple of four.
 //
-// The magic number never stands at a multiple of four inside of a record: the writer cuts the
+// The magic number never occurs at a multiple of four inside of a record: the writer cuts the
 // record there into parts and leaves the number out, the reader puts it back. So, after damage, the
 // next one that begins a record is where reading can go on.
 #pragma once

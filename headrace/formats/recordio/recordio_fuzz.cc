@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordIO as hostile input: any file, and any data inside of frames that are mostly sound.
+// RecordIO as hostile input: any file, and any data inside of mostly valid frames.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 

@@ -40,7 +40,7 @@ struct ContainerIndex {
   Extents records;
   std::vector<Damage> damage;              // by record
   std::map<std::string, int64_t> tallies;  // whatever the format counts, by name: "jpg" -> 1000
-  std::string kind;                        // that of index_of()
+  std::string kind;                        // as in index_of()
 
   bool is_damaged(int64_t record) const {
     return std::ranges::binary_search(damage, record, {}, &Damage::record);

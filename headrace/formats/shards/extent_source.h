@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose record is one piece of one file: what tar, TFRecord, RecordIO, LMDB and MDS have
-// in common. A format finds the pieces (its index) and takes the fields out of one; this reads the
-// pieces, neighbors with one call, and gives every error its place.
+// A source whose record is one piece of one file: shared by tar, TFRecord, RecordIO, LMDB and MDS.
+// A format finds the pieces (its index) and takes the fields out of one; this reads the pieces,
+// neighbors with one call, and gives every error its place.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container's index that is kept next to the data, for all machines that open it: an object in
-// the folder ".headrace" of the folder that the files lie in. Its name follows from the files and
-// their versions, so that an index of other versions is never met; what is there is checked as a
-// kept index is. `headrace index` alone writes it.
+// the folder ".headrace" of the files' folder. Its name follows from the files and their versions,
+// so that an index of other versions is never met; what is there is checked as a kept index is.
+// `headrace index` alone writes it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a TFRecord file as hostile input, beside a file that may be hostile, too: the first
+// The index of a TFRecord file as hostile input, next to a file that may be hostile, too: the first
 // byte is the length of the index in units of 4 bytes, then come the index and the file. Whatever
 // is taken lies one after the other in all of the file.
 #include "headrace/formats/tfrecord/tfrecord_frames.h"

@@ -14,7 +14,7 @@ namespace headrace {
 
 // Statistics of a feature in the records that were read.
 struct TfSeen {
-  int64_t records = 0;                           // that have it
+  int64_t records = 0;                           // with this feature
   bool kinds[4] = {};                            // by TfKind
   int64_t min_count = INT64_MAX, max_count = 0;  // values in a record, or in a step of a list
   bool text = true;                              // of bytes: all of them

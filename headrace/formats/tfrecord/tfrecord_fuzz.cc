@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecords as hostile input: any file, and any message inside of sound frames, read with guessed
+// TFRecords as hostile input: any file, and any message inside of valid frames, read with guessed
 // and with given fields. A message's label is the same whether the record is read or only that.
 #include <cstring>
 

@@ -98,7 +98,7 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
   const int64_t step = tensor.sizes[0] == 1 ? dense : tensor.strides[0];
   if (storage->deflated || dense < 0 || (elements > 0 && step < dense)) {
     throw Exception(unsupported_array(path, it + " is not stored in order in the file",
-                                      "save tensor.contiguous() of it"));
+                                      "save tensor.contiguous()"));
   }
   const uint64_t item = size_of(tensor.dtype), most = storage->bytes / item;
   const auto first = static_cast<uint64_t>(tensor.offset);

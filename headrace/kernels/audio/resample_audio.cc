@@ -16,7 +16,7 @@ namespace {
 
 struct Ratio {
   int64_t orig, fresh;
-  double base;    // what the filter lets pass, of the lower rate
+  double base;    // cutoff, relative to the lower rate
   int64_t width;  // half the filter, in input samples
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored samples with AVX2, of channels that stand alone and of two side by side: samples.cc has
-// their scalar reference, and includes them at both levels of x86. Internal to kernels/.
+// Stored samples with AVX2, of single channels and of two interleaved ones: samples.cc has their
+// scalar reference, and includes them at both levels of x86. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of a batch for tests of passes over single ones, whose planes lie in many ways, with
-// other pictures' bytes between them.
+// Pictures of a batch for tests of passes over single ones, with planes in many layouts, and other
+// pictures' bytes between them.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class PassPictures {
                       .width = to_width,
                       .channels = channels};
     picture.samples = draws_.values<uint8_t>(size_t(channels) * size_t(height) * size_t(width));
-    if (draws_.below(4) == 0) {  // what is cut off, and edges
+    if (draws_.below(4) == 0) {  // truncated values, and edges
       for (uint8_t& sample : picture.samples) sample = sample < 128 ? 0 : 255;
     }
     memory_.resize(size_t(picture.planes.from + channels * picture.planes.from_plane), 0x5a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PictureBatch: from pictures that lie in memory to a batch, in one pass: gather, crop with
-// padding, horizontal flip, cutout, map of values, dtype and layout. Each part may be left out, so
-// the same kernel is a flip, a crop, a cutout, a normalization or a change of layout alone.
+// PictureBatch: from pictures in memory to a batch, in one pass: gather, crop with padding,
+// horizontal flip, cutout, map of values, dtype and layout. Each part may be left out, so the same
+// kernel is a flip, a crop, a cutout, a normalization or a change of layout alone.
 //
 // It computes nothing: samples of 8 bits go through a table that the CPU's own code made
 // (kernels/store.h), others are kept as they are. So a batch has the same bits on every device.
@@ -30,7 +30,7 @@ struct PictureEdit {
   int32_t flip = 0;  // 1: the crop is mirrored left to right
   // A rectangle of the finished picture; it may reach over its edges. Empty: none.
   int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
-  int32_t tables = 0;  // which of the sets of ElementMap::table
+  int32_t tables = 0;  // index of the set in ElementMap::table
   // The value of the rectangle, by channel: elements of the batch, their bits in the low
   // bytes. So it is after the map: for a color before it, take the table's element.
   uint32_t cut[4] = {};
@@ -42,7 +42,7 @@ struct ElementMap {
   // [sets][channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples
   // are `bytes` wide and stay as they are.
   const void* table = nullptr;
-  uint32_t padding[4] = {};  // what lies outside of a picture, by channel, as PictureEdit::cut is
+  uint32_t padding[4] = {};  // value outside of a picture, by channel, as PictureEdit::cut
 };
 
 struct PictureBatch {

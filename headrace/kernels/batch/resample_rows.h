@@ -137,7 +137,7 @@ struct ResampleRows : ResamplePass {
 
     // Words of a row and bytes of two of them; or samples.
     uint32_t first_[kColumns], which_[kColumns];
-    uint32_t last_;  // that may be read: the first of two words, or a sample
+    uint32_t last_;  // last readable one: the first of two words, or a sample
     int64_t step_ = 1;
   };
 

@@ -60,7 +60,7 @@ struct ResamplePieces {
 
 struct ResizePlan {
   int32_t channels = 0;
-  std::vector<ResizeAxis> axes;   // those of equal sizes are one
+  std::vector<ResizeAxis> axes;   // one for equal sizes
   std::vector<int32_t> made;      // weights: ResizeAxis::made
   std::vector<ResampleJob> jobs;  // of passes and borders
   ResamplePieces first, second;   // of the passes

@@ -117,7 +117,7 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
       const Floats gray = Floor(luma_at(rgb, at));
       for (int c = 0; c < 3; ++c) {
         const Floats value = MulAdd(gray, other, Mul(LoadBytesAsFloats(rgb[c] + at), own));
-        blended[c][j] = TruncToInts(Min(value, Set(255.0f)));  // which may be beyond 32 bits
+        blended[c][j] = TruncToInts(Min(value, Set(255.0f)));  // may be beyond 32 bits
       }
     }
     for (int c = 0; c < 3; ++c) StoreClamped(out[c] + i, blended[c]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // YCbCr against libjpeg-turbo's own conversion, for every pair of chroma samples; gray and CMYK
-// against Pillow's arithmetic, written down as it stands there.
+// against Pillow's arithmetic, copied from its source.
 #include "headrace/kernels/color/planar_color.h"
 
 #include <gtest/gtest.h>

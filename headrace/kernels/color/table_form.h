@@ -2,8 +2,8 @@
 // The form of most tables of 256 values: a few numbers that compute them in fewer instructions than
 // a lookup takes, where no registers hold a whole table (AVX2).
 //
-// Who makes a table says what it should be; that is compared with the table at every value, so that
-// a form never says anything else, and a table that has none is looked up.
+// The maker of a table says which form it should have; that is compared with the table at every
+// value, so that a form never says anything else, and a table that has none is looked up.
 #pragma once
 
 #include <array>

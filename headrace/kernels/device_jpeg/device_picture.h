@@ -75,8 +75,8 @@ struct DevicePicture {
   int32_t code[4];   // numbers of its codes, in the order of WalkTables::entries
   uint32_t pattern;  // a bit for each block of an MCU, from the lowest: is it of the second set?
   int32_t blocks;    // of an MCU, 1 to 10
-  int32_t first_mcu_row, mcu_columns;  // that are walked, of each row as many
-  int64_t first_block;                 // that MCU column 0 has in the batch's coefficients
+  int32_t first_mcu_row, mcu_columns;  // walked columns, the same number in each row
+  int64_t first_block;                 // of MCU column 0 in the batch's coefficients
   int64_t first_word;                  // of its bits in the batch's streams
   int32_t x, y, width, height;         // the window
   // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first

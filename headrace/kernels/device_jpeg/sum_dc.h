@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DC differences -> DC values: sums along a component of a stretch of MCUs, from the value before
-// it. They lie 128 bytes apart, so a thread waits for memory, and asks for eight at a time. Where
+// it. They are 128 bytes apart, so a thread waits for memory, and asks for eight at a time. Where
 // the row index knows the value after the stretch, it has to be that.
 #pragma once
 

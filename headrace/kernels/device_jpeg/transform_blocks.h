@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients -> samples: libjpeg-turbo's accurate integer inverse DCT as kernels/jpeg/idct.h has
-// it, to the last bit and for hostile values too; a thread a block, all of it in registers.
+// it, to the last bit and for hostile values too; one thread per block, all of it in registers.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block a group: its threads share the picture's tables, which lie in shared memory, and walk a
-// stretch each.
+// One block per group: its threads share the picture's tables, in shared memory, and walk a stretch
+// each.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/device_jpeg/walk_rows.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk: entropy-coded bits -> coefficients, a thread a stretch of MCUs. A step is one symbol,
-// and all stretches take the same instructions for it: a DC difference is a coefficient like any
-// other (SumDc adds them up), a bit tells which code a block has, and only codes of more than nine
-// bits and ends of blocks branch. Stretches are walked in groups, whose threads share the tables of
-// their picture and clear the blocks that they walk.
+// The walk: entropy-coded bits -> coefficients, one thread per stretch of MCUs. A step is one
+// symbol, and all stretches take the same instructions for it: a DC difference is a coefficient
+// like any other (SumDc adds them up), a bit tells which code a block has, and only codes of more
+// than nine bits and ends of blocks branch. Stretches are walked in groups, whose threads share the
+// tables of their picture and clear the blocks that they walk.
 #pragma once
 
 #include <cstddef>
@@ -129,7 +129,7 @@ class RowWalk {
   uint32_t place_, set_, table_;
   int16_t* coefficients_;
   uint32_t out_ = 0;   // of these, where the block begins
-  uint32_t furthest_;  // that place_ reached
+  uint32_t furthest_;  // of place_
 };
 
 struct WalkRows {

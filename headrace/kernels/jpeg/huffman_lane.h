@@ -54,7 +54,7 @@ struct HuffmanLane::Notes : HuffmanStream {
   McuPattern pattern;
   std::array<uintptr_t, 20> tables{};  // walking addresses by block of the MCU, DC and AC
   bool beyond = false;                 // opened after the end
-  int mcus = -1;                       // that `steps` lists
+  int mcus = -1;                       // in `steps`
   size_t room = 0;                     // in blocks
   // Walking addresses in the order in which a run uses the tables, two a block, and last that of
   // the one that ends the run.

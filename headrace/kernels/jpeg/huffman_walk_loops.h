@@ -117,7 +117,7 @@ int walk_lanes(HuffmanStream* const* lanes) {
   if constexpr (kLanes > 3) load(d, 3);
   State state = State::kRunning;
   int stopped = 0;
-  size_t steps = 0;  // that all lanes took
+  size_t steps = 0;  // of all lanes
   int ahead = 0;     // how many took one more
 
   const auto fill = [&](Registers& r, int lane) __attribute__((always_inline)) {

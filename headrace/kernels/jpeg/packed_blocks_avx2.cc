@@ -107,7 +107,7 @@ inline uint64_t begins_of_eights(uint64_t mask) {
 // its weight is the negative sum of theirs.
 struct alignas(32) PlaneWords {
   uint8_t from[8][32]{};   // of a pair of planes
-  uint8_t bit[8][32]{};    // that is kept
+  uint8_t bit[8][32]{};    // the bits to keep
   int16_t of_64[8][16]{};  // times 64, then the high words; weights are 4 times as large
   int16_t to_256[8][16]{};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a packed row, and what each SIMD level implements for packed_blocks.cc. Internal to
+// The fields of a packed row, and the functions of packed_blocks.cc per SIMD level. Internal to
 // kernels/.
 #pragma once
 

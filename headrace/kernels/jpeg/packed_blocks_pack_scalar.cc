@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing packed rows with what every CPU has. The reference for the other level.
+// Writing packed rows on any CPU. The reference for the other level.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 // After it:
 #include "headrace/kernels/jpeg/packed_blocks_pack_loops.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of blocks are made here coefficient by coefficient, so that every code of the form is met;
-// what comes back must be them, at every SIMD level.
+// Rows of blocks are made here coefficient by coefficient, so that every code of the form occurs;
+// reading must restore them, at every SIMD level.
 #include "headrace/kernels/jpeg/packed_blocks.h"
 
 #include <gtest/gtest.h>

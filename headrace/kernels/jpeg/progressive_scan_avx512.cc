@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of AC coefficients with BMI2, and AVX-512 for what a block's masks change. Twin:
+// Bands of AC coefficients with BMI2, and AVX-512 for the changes of a block's masks. Twin:
 // progressive_scan.cc.
 #include "headrace/kernels/jpeg/progressive_scan_levels.h"
 

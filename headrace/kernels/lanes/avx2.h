@@ -16,7 +16,7 @@ using Floats = __m256;
 using Ints = __m256i;
 constexpr int kLanes = 8;
 
-using Mask = __m256i;  // which lanes: all bits of each
+using Mask = __m256i;  // all bits of a lane
 
 using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
 constexpr int kByteLanes = 32;

@@ -15,7 +15,7 @@ using Floats = __m512;
 using Ints = __m512i;
 constexpr int kLanes = 16;
 
-using Mask = __mmask16;  // which lanes: a bit of each
+using Mask = __mmask16;  // one bit per lane
 
 using Words = __m512i;  // whatever the lanes are: bytes, words or numbers of 32 bits
 constexpr int kByteLanes = 64;

@@ -17,7 +17,7 @@ namespace headrace {
 struct AliasedTaps {
   int first = 0, count = 0;      // of the inputs
   std::array<double, 4> weight;  // of these, as they are before they are rounded
-  double largest = 0;            // that one of them was while those beyond a border were added
+  double largest = 0;            // largest weight while those beyond a border were added
 };
 
 // REQUIRES: is_aliased(filter).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a full resize of one axis, as Pillow's precompute_coeffs has it. What needs no
-// more than the four operations of arithmetic, which any processor rounds alike, is compiled for
-// GPUs, too.
+// The geometry of a full resize of one axis, as Pillow's precompute_coeffs has it. Code that needs
+// only the four operations of arithmetic, which any processor rounds alike, is compiled for GPUs,
+// too.
 #pragma once
 
 #include <cstdint>

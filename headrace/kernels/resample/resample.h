@@ -100,7 +100,7 @@ class ResampleAxis {
 
   ResampleTables tables_;
   std::vector<double> centers_, scratch_;
-  SimdLevel level_ = SimdLevel::kScalar;  // that the tables were made for
+  SimdLevel level_ = SimdLevel::kScalar;  // of the tables
   int low_ = 0, high_ = 0, max_count_ = 0;
   bool copies_ = false, mirrored_ = false, descending_ = false;
 };

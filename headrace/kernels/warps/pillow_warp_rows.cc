@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warps as Pillow has them, which are doubles cut off.
+// Warps as Pillow computes them: truncated doubles.
 //
 // Note [Blending in floats]: what is cut off only shows whether it has reached a whole number. So
 // values are computed in float32, and where one comes closer to a whole number than float32 can
@@ -390,7 +390,7 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
     }
     bilinear_in_doubles(source, at_x, at_y, kLanes, fill, channels, out, i);
   };
-  constexpr double kMostStep = 4;  // what SteppedLanes can say
+  constexpr double kMostStep = 4;  // the limit of SteppedLanes
   int begin = 0, end = count;
   if (!(std::abs(a[0]) < kMostStep && std::abs(a[3]) < kMostStep &&
         std::isfinite(x.rest + x.last) && std::isfinite(y.rest + y.last))) {

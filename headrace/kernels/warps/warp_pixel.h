@@ -19,7 +19,7 @@ struct TorchGrid {
   float w[2] = {};
   bool divides = false;
   bool fused = true;  // torch multiplies matrices of few rows without fused operations
-  float first_column = 0, first_row = 0;  // what the output's first pixel is called
+  float first_column = 0, first_row = 0;  // coordinates of the output's first pixel
   float half_width = 0, half_height = 0;  // of the source
 };
 

@@ -209,7 +209,7 @@ Floats place_of(Floats grid, float half) {
 }
 
 void torch_places(const TorchGrid& of, int row, int count, float* x, float* y) {
-  const TorchGrid grid = of;  // which no store may change
+  const TorchGrid grid = of;  // a copy that no store may change
   const Floats at_y = Set(grid.first_row + static_cast<float>(row));
   for (int i = 0; i < count; i += kLanes) {
     const Floats at_x = Add(Set(grid.first_column), ToFloats(Add(Set(i), Iota())));

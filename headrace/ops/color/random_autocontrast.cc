@@ -31,7 +31,7 @@ const OpRecord kRandomAutocontrast{
         "are left as they are. The image is measured first, so previous transforms are "
         "computed before it: a second pass.",
     .page = {.section = "Colors", .step = "T.RandomAutocontrast(1.0)"},
-    .params = {probability_param("How probable it is that a record's images are stretched."),
+    .params = {probability_param("Probability of stretching a record's images."),
                arithmetic_param()},
     .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's images, bit for bit",
     .example = {{"p", 0.9}},

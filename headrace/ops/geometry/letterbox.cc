@@ -125,7 +125,7 @@ const OpRecord kLetterbox{
                 .maximum = 1 << 16},
                {.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images around the image: one number, or one a channel, in "
+                .doc = "The value of images around the image: one number, or one per channel, in "
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{114},
                 .min_count = 1,

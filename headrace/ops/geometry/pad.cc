@@ -54,7 +54,7 @@ const OpRecord kPad{
                 .max_count = 4},
                {.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The border's value: one number, or one a channel, in the range of the "
+                .doc = "The border's value: one number, or one per channel, in the range of the "
                        "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,

@@ -65,7 +65,7 @@ const OpRecord kRandomZoomOut{
     .page = {.section = "Detection", .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},
     .params = {{.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images around the image: one number, or one a channel, in "
+                .doc = "The value of images around the image: one number, or one per channel, in "
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,

@@ -60,7 +60,7 @@ struct AugmentationScale {
   double shear, degrees, color;
   double translate;
   bool translates_pixels = false;
-  double most_bits, least_bits;  // that posterizing leaves
+  double most_bits, least_bits;  // left by posterizing
 };
 std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kinds,
                                         const AugmentationScale& scale);

@@ -59,7 +59,7 @@ struct TimmPolicy {
   double alpha = 1;
   bool blended = false;
   double deviation = 0;  // of magnitudes, about the step's; infinite: uniform from 0 to it
-  double most = 10;      // that a magnitude is cut off to
+  double most = 10;      // upper limit of magnitudes
 };
 
 // Throws HR0510, naming the piece and what may stand there.

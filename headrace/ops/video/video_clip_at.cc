@@ -53,7 +53,7 @@ class VideoClipAt final : public VideoClipOp {
 const OpRecord kVideoClipAt{
     .name = "VideoClipAt",
     .doc =
-        "Takes the clip of a video around a time that another field of the record says.\n\n"
+        "Takes the clip of a video around a time given by another field of the record.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
         "its "
         "frames as images. The frame shown at that time is in the middle of the clip, as far as "

@@ -224,7 +224,7 @@ class ColumnSource final : public Source {
   std::vector<Cell> cells_;
   int64_t size_;
   std::string title_;
-  size_t buffers_ = 0;  // that reading a record takes
+  size_t buffers_ = 0;  // for reading a record
   bool later_ = false;  // some of it lies in a storage that answers later
   uint64_t fingerprint_ = 0;
 };

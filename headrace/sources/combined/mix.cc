@@ -89,8 +89,8 @@ class Mix final : public View {
  private:
   struct Part {
     int64_t begin;    // of the source's records in all_
-    int64_t records;  // that it has
-    int64_t count;    // that the mix has of it
+    int64_t records;  // in the source
+    int64_t count;    // in the mix
     Permutation order;
 
     // How many lie before the time of another source's j-th of `count`, ties by the caller.

@@ -31,7 +31,7 @@ const ErrorCode kCannotWrite{
     "directory (HEADRACE_CACHE, else ~/.cache/headrace). Name a file with -o FILE, and pass it to "
     "the loader: Loader(index=FILE)."};
 
-constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call of Python's
+constexpr int64_t kRecordsAtOnce = 8;  // per thread: enough for a call of Python's
 
 [[noreturn]] void cannot_write(const std::string& file, int error_number) {
   throw Exception(

@@ -15,7 +15,7 @@ struct BuiltRowIndex {
   int64_t first = 0;  // record
   int64_t records = 0;
   int64_t pictures = 0;  // encoded ones that could be read
-  int64_t indexed = 0;   // those that have an index now; the others are of kinds without one
+  int64_t indexed = 0;   // have an index now; the others are of kinds without one
   int64_t bad = 0;       // records that could not be read, or pictures that are damaged
   uint64_t picture_bytes = 0, file_bytes = 0;
 };

@@ -93,7 +93,7 @@ void IndexedSource::keep() {
 
 void IndexedSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                          std::span<RecordData> out) const {
-  for (RecordData& record : out) {  // what was known of the record before
+  for (RecordData& record : out) {  // earlier facts about the record
     for (FieldData& data : record.fields) data.row_index = {};
   }
   inner()->read(indices, wanted, out);
@@ -233,7 +233,7 @@ class Opening {
   }
 
  private:
-  static constexpr size_t kMostFiles = 64;  // that are open for this at once
+  static constexpr size_t kMostFiles = 64;  // open for this at once
 
   void open(const Source& origin) {
     IndexedFields pictures(origin);

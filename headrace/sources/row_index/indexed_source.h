@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose encoded pictures come with what is known of their rows (RowIndexSlot), and whose
-// videos with what is known of their packets (video_index.h), from a file that keeps it between
-// runs; and which, where it may, keeps what decoding them teaches.
+// A source whose encoded pictures come with an index of their rows (RowIndexSlot), and whose videos
+// with an index of their packets (video_index.h), from a file that keeps it between runs; and
+// which, where it may, keeps what decoding them teaches.
 //
 // Where the source is made of others, each of these has its file, by its own records' numbers: what
 // was made for one dataset serves whatever it is a part of.
@@ -66,7 +66,7 @@ class IndexedSource final : public SourceAround, private RowIndexStore {
 
   struct Counts {
     int64_t used = 0;     // pictures that came with an index
-    int64_t stale = 0;    // those that have one of other bytes, or a damaged one
+    int64_t stale = 0;    // with an outdated or damaged one
     int64_t learned = 0;  // times that decoding went beyond what was known
   };
   Counts counts() const { return {used_, stale_, learned_}; }
@@ -79,7 +79,7 @@ class IndexedSource final : public SourceAround, private RowIndexStore {
   void attach(const std::vector<bool>& wanted, RecordData& record) const;
   void learned(uint64_t picture, std::span<const uint8_t> row_index) override;
 
-  const std::vector<size_t> fields_;  // that can have indexes
+  const std::vector<size_t> fields_;  // can have indexes
   const std::vector<IndexedOrigin> parts_;
   std::unordered_map<const Source*, const IndexedOrigin*> part_of_source_;
   const bool learn_;
@@ -95,8 +95,8 @@ enum class RowIndexUse : uint8_t {
 struct WithRowIndex {
   SourcePtr source;
   std::shared_ptr<IndexedSource> index;  // shared: views of the source hold it; null: none in use
-  int64_t pictures = 0;                  // that could have an index, of all its origins
-  std::string file;                      // which one is in use, or would be; several: their folder
+  int64_t pictures = 0;                  // can have an index, over all its origins
+  std::string file;                      // the one in use, or its future path; several: the folder
   std::string note;                      // why there is none, or none for some
 };
 // `file` empty: each origin's own in the cache, which may be missing. One that is named is of the

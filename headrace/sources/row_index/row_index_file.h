@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file a dataset that keeps the row indexes of its pictures (RowIndexSlot in codec.h), so that
-// a decoder can begin at the window, and the packet indexes of its videos, so that their tables
-// need not be read. What an index says is the codec's; here it is bytes, and whatever has one a
+// One file per dataset with the row indexes of its pictures (RowIndexSlot in codec.h), so that a
+// decoder can begin at the window, and the packet indexes of its videos, so that their tables need
+// not be read. What an index says is the codec's; here it is bytes, and whatever has one a
 // picture.
 //
 // The file is a table with one place for each picture, and entries after it. It is only ever added

@@ -27,7 +27,7 @@ struct RemoteEntry {
 struct ListPage {
   std::vector<RemoteEntry> entries = {};
   bool has_keys = false;  // also those that are no entries, such as "folder/" itself
-  std::string next;       // what the next page begins with; empty: it is the last one
+  std::string next;       // begin of the next page; empty: it is the last one
 };
 
 // A page of a folder's listing.

@@ -385,7 +385,7 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
                  .etag = transfer.response().etag};
   }
   release(transfer);
-  while (!job->transfers.empty()) release(*job->transfers.front());  // what was slower
+  while (!job->transfers.empty()) release(*job->transfers.front());  // the slower ones
   if (job->fetch.room && !job->facts) {                              // its length is known only now
     Result<std::span<uint8_t>> room = job->fetch.room(out.facts);
     if (!room) return answer(job, failure(std::move(room.error())));
@@ -439,7 +439,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                     .version = from.version,
                     .asks_version = from.asks_version,
                     .any_host = from.any_host};
-  if (same) moved.headers = from.headers;  // what authorizes is for the server that was named
+  if (same) moved.headers = from.headers;  // credentials are for the named server only
   if (job->fetch.redirected) {
     std::string version = job->fetch.redirected(response, moved.url);
     if (!version.empty()) moved.version = std::move(version);

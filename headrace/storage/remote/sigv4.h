@@ -21,7 +21,7 @@ namespace headrace {
 
 // Credentials that a cloud accepts, one of:
 struct SigningKeys {
-  std::string key = {}, secret = {};  // that sign each request
+  std::string key = {}, secret = {};  // sign each request
   std::string token = {};             // of a session of theirs, or without a key: a bearer token
   std::string query = {};             // a signature that is part of each address (Azure's SAS)
   bool operator==(const SigningKeys&) const = default;

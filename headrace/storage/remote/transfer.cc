@@ -127,7 +127,7 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
     set(Curl::kUpload, 1L);
     set(Curl::kBodyBytes, static_cast<int64_t>(call.body.size()));
   } else {
-    set(Curl::kGet, 1L);  // which ends an upload, too
+    set(Curl::kGet, 1L);  // ends an upload, too
   }
   set(Curl::kUrl, request_.url.c_str());
   set(Curl::kUserPassword, request_.user.empty() ? nullptr : request_.user.c_str());

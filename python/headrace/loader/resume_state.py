@@ -28,7 +28,7 @@ def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
     """The numbers of these names, as integers that the engine can hold. ConfigError HR0162."""
     expected = {"headrace", "streams", *names}
     if isinstance(given, Mapping):
-        given = {"streams": 0, **given}  # which only orders of streams have
+        given = {"streams": 0, **given}  # only orders of streams have it
     missing = sorted(expected - set(given)) if isinstance(given, Mapping) else sorted(expected)
     if missing:
         raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")

@@ -37,7 +37,7 @@ _ARRAYS = 2 << 30  # bytes
 _NESTED = 64 << 20  # bytes of lists in lists and the like, as marshal writes them
 _FEW = 64  # entries that are walked one by one, so that a change has its name
 _DEEPEST = 100  # objects in objects
-_BY_NAME = {"getattr", "vars", "__dict__"}  # what finds attributes whose names no code has
+_BY_NAME = {"getattr", "vars", "__dict__"}  # find attributes whose names no code has
 
 
 class Snapshot:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window's pixels are the slice of libjpeg-turbo's full decode, for every position and every kind
-// of file, sound or damaged.
+// of file, valid or damaged.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -148,8 +148,8 @@ TEST(AGif, StaysOrIsDisposedOf) {
   EXPECT_EQ(shown(1), with_square(0, 1));
   EXPECT_EQ(shown(0), with_square(0, 1));     // as the frame before, which stays
   EXPECT_EQ(shown(2), with_square(0, 3));     // the background
-  EXPECT_EQ(shown(2, 2), with_square(0, 2));  // what is transparent in that frame
-  EXPECT_EQ(shown(3), with_square(0, 0));     // what was there before
+  EXPECT_EQ(shown(2, 2), with_square(0, 2));  // transparent in that frame
+  EXPECT_EQ(shown(3), with_square(0, 0));     // the former contents
 }
 
 TEST(AGif, ShowsWhatLiesUnderTransparentPixels) {

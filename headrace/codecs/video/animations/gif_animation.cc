@@ -152,7 +152,7 @@ class GifAnimation final : public Animation {
   Canvas canvas_;
   Buffer indices_;
   Window disposes_;  // empty: nothing
-  Buffer left_;      // what then stands there
+  Buffer left_;      // contents afterwards
 };
 
 // Whether frames that follow need none before it.
@@ -197,7 +197,7 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
 const VideoContainer kGif{
     .name = "gif",
     .doc = "GIF, all of its frames, each as Pillow shows it in RGB.",
-    .suffixes = {},  // which are pictures, unless they are asked for as videos
+    .suffixes = {},  // these are pictures, unless opened as videos
     .sniff =
         [](std::span<const uint8_t> bytes) {
           return has_text(bytes, "GIF87a") || has_text(bytes, "GIF89a");

@@ -30,7 +30,7 @@ struct GifFrame {
   GifPalette palette;  // where it has its own
   std::optional<uint8_t> transparent;
   int disposal = 0;               // 0: not said
-  int64_t hundredths = 0;         // that it is shown
+  int64_t hundredths = 0;         // duration
   int code_bits = 0;              // of the smallest codes
   std::span<const uint8_t> data;  // sub-blocks
   bool whole = false;             // its data end before the file does

@@ -216,7 +216,7 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
 const VideoContainer kWebp{
     .name = "webp",
     .doc = "Animated WebP, all of its frames, each as Pillow shows it in RGB.",
-    .suffixes = {},  // which are pictures, unless they are asked for as videos
+    .suffixes = {},  // these are pictures, unless opened as videos
     .sniff = is_animated,
     .read = read_webp,
 };

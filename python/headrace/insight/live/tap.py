@@ -115,7 +115,7 @@ def _class_with(tap: Tap, method: str) -> type:
         "__module__": original.__module__,
         "__qualname__": original.__qualname__,
         "__doc__": original.__doc__,
-        "__class__": property(lambda self: original),  # which pickle asks for, and people do
+        "__class__": property(lambda self: original),  # pickle reads it, and people do
         "__reduce_ex__": reduce_ex,
         method: iterate,
     }

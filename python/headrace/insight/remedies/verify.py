@@ -28,7 +28,7 @@ NO_SUCH_REMEDY = declare(
     "threads, pack, index, uint8, resident, cache, block shuffle, prefetch, Headrace, 'without "
     "NAME'.",
 )
-_WORDS = {  # what people call a remedy, and what its name begins or ends with
+_WORDS = {  # names of a remedy, and how its name begins or ends
     "threads": "workers",
     "workers": "workers",
     "pack": "pack",
@@ -44,7 +44,7 @@ _WORDS = {  # what people call a remedy, and what its name begins or ends with
     "headrace": "Headrace instead",
 }
 _ROUNDS = 4
-_NOT_TRIED = "nothing is predicted of it: it does not apply, or seconds= left no time to try it"
+_NOT_TRIED = "there is no prediction for it: it does not apply, or seconds= left no time to try it"
 
 
 def check(name: bool | str) -> None:

@@ -132,7 +132,7 @@ class _Run:
             calls.remove(call)
             value, before = call.given, call.before
         if not alike(opened(self._contents.get(path, path), column["ops"]), before):
-            raise self._other(number, "there is something else than the file's image")
+            raise self._other(number, "it contains something other than the file's image")
         self.compared += 1
 
     def _other(self, number: int, what: str) -> Left:

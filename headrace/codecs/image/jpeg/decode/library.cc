@@ -46,7 +46,7 @@ using ConvertRow = void (*)(const uint8_t* in, uint8_t* out, size_t count);
 }  // namespace
 
 struct JpegLibraryDecoder::Route {
-  J_COLOR_SPACE library = JCS_RGB;  // what libjpeg is asked for
+  J_COLOR_SPACE library = JCS_RGB;  // requested from libjpeg
   ConvertRow convert = nullptr;     // null: delivered as it is
   int channels = 3;                 // delivered
 };

@@ -43,7 +43,7 @@ class JpegProgressiveDecoder {
     ProgressiveScan bits;
     uint8_t* unstuffed = nullptr;  // room for the whole scan's data
     size_t next = 0;               // in the file, of what follows the data that is unstuffed
-    int64_t mcus = 0;              // that were walked, of its own
+    int64_t mcus = 0;              // walked so far, of its own
     int restarts = 0;
   };
   // A component's blocks of the current MCU row.

@@ -74,7 +74,7 @@ size_t end_byte(const JpegDeviceRows& rows, int row) {
 // The entries between which a run is walked that the whole row is.
 struct Entries {
   std::span<const JpegInnerEntry> all;
-  size_t first = 0, end = 0;  // those with which a stretch begins that is not the run's first
+  size_t first = 0, end = 0;  // the first rows of stretches other than the run's first
 
   Entries(const JpegDeviceRows& rows, int row)
       : all(rows.index.inner(row)), first(rows.index.inner_before(row, rows.left)), end(first) {

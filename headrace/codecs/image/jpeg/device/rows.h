@@ -30,7 +30,7 @@ bool are_known(const JpegDeviceRows& rows);
 struct JpegWalkedRows {
   int first_column = 0;      // of MCUs, with which the walk begins: at most `left`
   int64_t blocks = 0;        // a row of MCUs after the other, each from that column to `right`
-  size_t words = 0;          // that write_device_rows() makes at most; hardly more than it does
+  size_t words = 0;          // upper bound of those made by write_device_rows(); hardly more
   size_t jobs = 0;           // the same
   bool are_searched = true;  // for entries inside of rows, all of them
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the marker segments before scans, one by one. False for whatever is unusual, damaged, or
-// not understood to the last byte: that goes to libjpeg.
+// Reads the marker segments before scans, one by one. False for unusual, damaged or not fully
+// understood files: libjpeg reads those.
 #pragma once
 
 #include <cstddef>

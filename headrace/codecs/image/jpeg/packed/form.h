@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed form of a JPEG picture as bytes (docs/spec/packed-jpeg.md): a header, the lengths of
 // all rows of blocks, the rows, and the rest of the file. Parsed as hostile input: after
-// parse_packed_jpeg() every row lies inside the bytes. Plain functions; any thread may call them.
+// parse_packed_jpeg() every row is inside the bytes. Plain functions; any thread may call them.
 #pragma once
 
 #include <array>

@@ -30,7 +30,7 @@ class RemainderWriter {
 
   // Then the markers of the file, in order. `fill`: 0xFF bytes before it beside
   // the usual one.
-  void marker(int code, size_t fill);  // which stands alone
+  void marker(int code, size_t fill);  // a standalone marker
   void segment(int code, size_t fill, std::span<const uint8_t> body);
   void scan(size_t fill, std::span<const uint8_t> header, const ScanChoices& choices);
   // The end marker, and what lies after it.
