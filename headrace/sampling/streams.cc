@@ -102,7 +102,7 @@ class Streams final : public Sampler {
   struct Epoch {
     uint64_t seed = 0, epoch = 0;
     CutsPtr cuts;
-    std::vector<StreamPtr> streams;  // recently used ones
+    std::vector<StreamPtr> streams;  // the requested ones
   };
 
   int64_t record_of(const Drawn& drawn, uint64_t seed, uint64_t epoch,

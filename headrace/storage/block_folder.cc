@@ -183,7 +183,7 @@ uint64_t BlockFolder::read_total() const {
 }
 
 void BlockFolder::write_total(uint64_t bytes) const {
-  // A failed write is made good when it is read.
+  // If it cannot be written it is counted again when it is read.
   if (::pwrite(locks_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
   if (::ftruncate(locks_, 0) != 0) return;
 }

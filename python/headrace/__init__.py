@@ -116,7 +116,7 @@ _LATE_MODULES = ("jobs", "ray", "trainers")  # attributes from then on
 
 
 def __getattr__(name: str) -> Any:
-    """What brings many modules comes when it is asked for."""
+    """Imports attributes with many modules when they are first used."""
     from importlib import import_module
 
     if name in _LATE_MODULES:

@@ -53,7 +53,7 @@ NAMES = _PICTURES | _MORE | set(_OTHERWISE)
 
 
 def instead_of(name: str) -> str | None:
-    """What to write in place of torchvision's transform of this name; None where it has none."""
+    """Replacement for torchvision's transform of this name; None without one."""
     if name in _PICTURES:
         return f"torchvision's own runs as a Python transform: put v2.{name}(...) into the list"
     if name in _MORE:

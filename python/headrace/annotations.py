@@ -115,7 +115,7 @@ def coco_from_voc(
 
 
 def _pictures(folder: StrPath) -> list[tuple[str, tuple[int, int]]]:
-    """Of each image its name below the folder, and (width, height)."""
+    """For each image its name below the folder, and (width, height)."""
     found = sorted(path for path in Path(folder).rglob("*") if kind_by_suffix(path) == "image")
     if not found:
         raise BAD_ANNOTATIONS.error(f"{os.fspath(folder)} has no images")

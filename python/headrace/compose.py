@@ -113,7 +113,7 @@ class Compose:
         return found
 
     def _form(self, name: str, value: Any) -> tuple[Any, ...]:
-        """What decides the plan: type, dtype, axes, and the extents that stay."""
+        """The part of a value that decides the plan: type, dtype, axes, and extents that stay."""
         if is_pillow(value):
             return (name, "pillow", value.mode)
         if isinstance(value, (bytes, str, int, float)):
@@ -176,7 +176,7 @@ class _OneRecord:
         self._assembly.engine().close()
 
     def _like(self, name: str, given: Any, made: Any) -> Any:
-        """What was made, as what was given: of this library, with these axes."""
+        """A result in the form of its input: of the same library, with the same axes."""
         if not isinstance(made, (np.ndarray, np.generic)):
             return made
         if isinstance(given, (int, float)):

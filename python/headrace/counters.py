@@ -41,7 +41,7 @@ def counted_up(stats: Mapping[str, Any]) -> dict[str, float]:
 
 
 def added(all_stats: Iterable[Mapping[str, Any]], table: Table) -> dict[str, Any]:
-    """What the counters of several come to: the sum, or the most, as each one is declared."""
+    """Combines the counters of several: the sum, or the maximum, as declared."""
     kept = list(all_stats)
     out = {}
     for name, entry in table.items():

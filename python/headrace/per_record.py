@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, outputs: Sequence[Mapping[str, Any]]) -> Layout:
-        """Of the engine's outputs."""
+        """Layout of the engine's outputs."""
         rows = (
             Rows(
                 "list" if output["list"] else output["ragged"] or "stack",
@@ -116,7 +116,7 @@ def _part(value: Any, rows: Rows, lengths: Any) -> Any:
 
 
 def _numbers(value: Any) -> list[Any]:
-    """Of any framework's array; on a device this waits for it."""
+    """Numbers of any framework's array; on a device this waits for it."""
     if not hasattr(value, "tolist"):
         value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     numbers: list[Any] = value.tolist()

@@ -19,7 +19,7 @@ from typing import TextIO
 
 @functools.cache
 def _visible(lines: bool) -> dict[int, str]:
-    """What is shown of characters that a terminal would obey, or could not print."""
+    """Replacements for characters that a terminal would obey, or could not print."""
     # Control codes, of which some terminals obey those above 0x80, too.
     shown = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
     # Marks that turn the direction of text, and halves of characters.

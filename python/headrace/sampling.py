@@ -45,7 +45,7 @@ _CHANGES = declare(
 
 
 class Records(Protocol):
-    """What is ordered: a headrace.Source, of which an order needs no more than this."""
+    """The records to order: a headrace.Source, of which an order needs no more than this."""
 
     @property
     def engine(self) -> _core.Source: ...
@@ -56,7 +56,7 @@ class Records(Protocol):
 
 
 class Batches(NamedTuple):
-    """What a loader knows that orders of blocks depend on."""
+    """A loader's facts on which orders of blocks depend."""
 
     global_batch: int = 1  # records
     machines: int = 1  # that its ranks are on
@@ -81,7 +81,7 @@ class RecordedSampling(Sampling):
         _core.check_sampler(self.record["name"], self._arguments())
 
     def _arguments(self) -> dict[str, Any]:
-        """Those that do not speak of single records."""
+        """Arguments that do not refer to single records."""
         params = self.record["params"][0 if self._speaks_of_nothing() else 1 :]
         named = {param["name"]: getattr(self, param["name"]) for param in params}
         return {n: v.item() if isinstance(v, np.generic) else v for n, v in named.items()}
@@ -185,7 +185,7 @@ class per_epoch(Sampling):
 
 
 def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
-    """What another order is made of: an order, record numbers, or None for all records."""
+    """The input of another order: an order, record numbers, or None for all records."""
     if given is None:
         return _core.shuffled_by(source.engine) if shuffle else _core.sequential(len(source))
     if not isinstance(given, Sampling):
@@ -231,7 +231,7 @@ def _lengths(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def _durations(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
-    """Of fields of anything but audio clips their numbers."""
+    """Durations of audio clips; for other fields their numbers."""
     return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
 
 
@@ -264,7 +264,7 @@ def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]
 
 
 def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
-    """What is given as an array; None where it is none. ConfigError where values are masked."""
+    """The argument as an array; None if it is not one. ConfigError if values are masked."""
     try:
         return plain_array(given)
     except (TypeError, ValueError) as failure:
@@ -294,7 +294,7 @@ def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 def engine_sampler(
     sampler: Any, source: Records, shuffle: bool, batches: Batches
 ) -> tuple[_core.Sampler | None, bool]:
-    """What ``sampler=`` means (None: the loader's own order), and what is left of ``shuffle``."""
+    """The order of ``sampler=`` (None: the loader's own), and the remaining ``shuffle``."""
     if sampler is None:
         return None, shuffle
     if not isinstance(sampler, Sampling):

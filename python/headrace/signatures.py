@@ -91,7 +91,7 @@ def docstring(record: Mapping[str, Any]) -> str:
 
 
 def format_signature(record: Mapping[str, Any]) -> inspect.Signature:
-    """Of the function that opens a format: a path, its parameters, kinds, progress."""
+    """Signature of the function that opens a format: a path, its parameters, kinds, progress."""
     kinds = inspect.Parameter
     path = "str | PathLike[str]"
     out = [

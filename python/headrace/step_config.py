@@ -76,7 +76,7 @@ def _step(step: Any, plain: Plain, refused: Code) -> dict[str, Any]:
 
 
 def name_of(value: Any) -> str | None:
-    """Of an enumeration's member, or a dtype; None for anything else."""
+    """Name of an enumeration's member, or a dtype; None for anything else."""
     if isinstance(value, enum.Enum):
         return str(value.value if isinstance(value.value, str) else value.name).lower()
     if isinstance(value, type) or type(value).__name__ == "dtype":
@@ -139,7 +139,7 @@ def _made_step(entry: Any, made: Plain) -> Any:
 
 
 def _entry(item: Any, made: Plain) -> Any:
-    """Of a list of steps: a step, or a list that stays one."""
+    """An entry of a list of steps: a step, or a list that stays one."""
     return steps_of(item, made) if _is_list(item) else _made_step(item, made)
 
 

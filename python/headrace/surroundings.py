@@ -22,7 +22,7 @@ _DEVICES = ("cpu", "cuda")
 
 
 class Surroundings:
-    """Those of the thread that called ``capture`` last; before, those of any other thread."""
+    """State of the thread that called ``capture`` last; before, of any other thread."""
 
     def __init__(self) -> None:
         self._context: contextvars.Context | None = None
@@ -34,7 +34,7 @@ class Surroundings:
         self._torch = _of_torch()
 
     def runner(self, step: Step) -> Run:
-        """What the engine calls for a step."""
+        """The engine's function for a step."""
         return lambda records, kinds: self.within(lambda: step.run(records, kinds))
 
     def within(self, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
@@ -67,7 +67,7 @@ def _of_torch() -> dict[str, Any]:
 
 
 def _changes(wanted: dict[str, Any]) -> list[AbstractContextManager[Any]]:
-    """What makes this thread's state of torch the wanted one."""
+    """Changes that give this thread the wanted state of torch."""
     if not wanted:
         return []
     torch, now = sys.modules["torch"], _of_torch()

@@ -168,7 +168,7 @@ def _bind(
 
 
 def _lists(name: str, entries: Any) -> list[Any]:
-    """What a record can take: transforms, or lists of them, which stay lists."""
+    """Entries of a list for a record: transforms, or lists of them, which stay lists."""
     if not isinstance(entries, (list, tuple)):
         raise _WRONG_CALL.error(f"[{name}] chooses from a list of transforms (got {entries!r})")
     lists = [flatten(entry) for entry in entries]

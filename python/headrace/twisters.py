@@ -27,7 +27,7 @@ Put = Callable[[Any], None]
 
 
 def of_python(generator: random.Random) -> tuple[Copy, Put]:
-    """What gives its state, for equality and put(), and what puts it back."""
+    """Functions that copy a generator's state, for equality and put(), and restore it."""
     offset = _python_offset() if type(generator) is random.Random else None
     if offset is None:
         return generator.getstate, generator.setstate
@@ -86,7 +86,7 @@ def _unpickle(generator: Any, state: bytes) -> None:
 
 @functools.cache
 def _python_offset() -> int | None:
-    """Of the index, which 624 words follow."""
+    """Offset of the index, which 624 words follow."""
     generator = random.Random(5)
     generator.random()
     *words, index = generator.getstate()[1]

@@ -302,7 +302,7 @@ def decode_fact(result: dict[str, Any]) -> str:
 
 
 def values_of(source: Any) -> str:
-    """What a record mostly is: images, audio clips, videos or something else."""
+    """The main kind of a record: images, audio clips, videos or something else."""
     kinds = {field.kind for field in source.schema}
     names = {"image": "images", "video": "videos", "audio": "audio clips"}
     return next((name for kind, name in names.items() if kind in kinds), "records")

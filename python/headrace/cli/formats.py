@@ -74,7 +74,7 @@ def _media_state() -> str:
 
 
 def _library(codec: str) -> str:
-    """What the codec opens when it is first used, and whether it is there."""
+    """The library that the codec opens when it is first used, and whether it is available."""
     from headrace import _core
 
     package, problem = _core.codec_library(codec)

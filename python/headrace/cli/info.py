@@ -110,7 +110,7 @@ def describe(path: str, source: Any) -> dict[str, Any]:
 
 
 def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
-    """Of the first videos: how many, their codecs, sizes, frames, seconds; None without any."""
+    """Facts about the first videos: number, codecs, sizes, frames, seconds; None without any."""
     from headrace import _core
 
     names = [field.name for field in source.schema if field.kind == "video"]
@@ -143,7 +143,7 @@ def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
 
 
 def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
-    """Of a pack: shards, pages, images by level and by reason; None of anything else."""
+    """A pack's shards, pages, images by level and by reason; None for anything else."""
     from headrace import _core
 
     if not _core.is_pack(path):

@@ -69,7 +69,7 @@ def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
 
 
 def kinds_from(given: list[str] | None) -> dict[str, Any]:
-    """What ``headrace.open`` is told of ``--kinds``."""
+    """The argument ``kinds`` of ``headrace.open`` from ``--kinds``."""
     if not given:
         return {}
     kinds = {}

@@ -133,7 +133,7 @@ def writable(option: str, path: Path | None) -> None:
 
 
 def one_of(names: Sequence[str]) -> Any:
-    """Of an option: the words that it takes, for its help, and the check of what was given."""
+    """For an option: the allowed words, for its help, and the check of its value."""
 
     def check(name: str | None) -> str | None:
         if name is not None and name not in names:
@@ -219,7 +219,7 @@ def progress(title: str, total: int | None, quiet: bool = False) -> Iterator[Cal
 
 
 def headline(name: str, rest: str) -> None:
-    """What a command made or looked at, and what is to be said of it: on one line, or on two."""
+    """A command's subject, and its summary: on one line, or on two."""
     from rich.markup import escape
 
     told = console()
@@ -271,7 +271,7 @@ def count_text(count: int, noun: str, plural: str = "s") -> str:
 
 
 def print_outside(records: int) -> None:
-    """Of what was written: how many records came from elsewhere than the dataset's folder."""
+    """Prints how many of the written records came from outside of the dataset's folder."""
     if records:
         console().print(f"[yellow]{records:,} files are outside the dataset's folder[/]")
 

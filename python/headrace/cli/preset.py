@@ -17,7 +17,7 @@ DEFAULT = "Default: log-mel of audio clips, imagenet-train of all else."
 
 
 def default_for(source: Any) -> str:
-    """What is usual for what a source has."""
+    """The usual preset for the fields of a source."""
     kinds = {field.kind for field in source.schema}
     return "log-mel" if "audio" in kinds and "image" not in kinds else PRESETS[0]
 

@@ -201,7 +201,7 @@ def alike(source: Any) -> list[Any]:
 
 
 def looked_at(source: Any) -> list[Any]:
-    """What a record is delivered as: images and audio clips whole, of videos some frames."""
+    """The transforms that read a record: images and audio clips whole, some frames of videos."""
     import headrace.transforms as T
 
     videos = any(field.kind == "video" for field in source.schema)

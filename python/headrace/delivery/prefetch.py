@@ -98,7 +98,7 @@ def prefetch(
 
 
 class Prefetch:
-    """What ``prefetch`` returns: see there, also for the defaults."""
+    """The result of ``prefetch``: see there, also for the defaults."""
 
     def __init__(
         self,
@@ -333,7 +333,7 @@ def _puller(
     work: Callable[[Any], Any] | None,
     state: Callable[[], Any] | None,
 ) -> Callable[[], Any]:
-    """What the prefetcher's thread calls for each batch; what goes wrong is sent on as a value."""
+    """The prefetcher's function for each batch; errors are passed on as values."""
 
     def pull() -> Any:
         try:

@@ -35,7 +35,7 @@ _BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
 
 
 class Overlay(NamedTuple):
-    """What is drawn over one image, in its pixels."""
+    """Overlays of one image, in its pixels."""
 
     boxes: Sequence[Pixels] = ()  # of each: corners (n, k, 2), x and y, in the order around it
     masks: Sequence[Pixels] = ()  # of each: (n, H, W), not 0 where the instance is

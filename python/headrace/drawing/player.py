@@ -48,7 +48,7 @@ def audio_element(samples: Pixels, rate: int) -> str:
 
 
 def page(elements: Sequence[str], columns: int | None) -> str:
-    """What a notebook shows: the elements side by side."""
+    """A page for a notebook: the elements side by side."""
     wide = f"repeat({columns},1fr)" if columns else "repeat(auto-fill,minmax(264px,1fr))"
     items = "".join(f'<figure style="margin:0">{element}</figure>' for element in elements)
     style = (

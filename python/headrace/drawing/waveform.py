@@ -28,12 +28,12 @@ def waveform_picture(samples: Pixels) -> Pixels:
 
 
 def full_scale_of(samples: Pixels) -> int:
-    """What a sample of full scale is: 1 of floats, 32,768 of int16."""
+    """The value of full scale: 1 for floats, 32,768 for int16."""
     return 32768 if np.issubdtype(samples.dtype, np.integer) else 1
 
 
 def _wave(mono: Pixels) -> Pixels:
-    """Of each column the range between its least and its largest sample; full scale fills it."""
+    """For each column the range from its smallest to its largest sample; full scale fills it."""
     out = np.full((WAVE_HEIGHT, WIDTH), _PAPER, np.uint8)
     out[WAVE_HEIGHT // 2] = _LINE
     rows = np.clip((1 - mono) / 2 * (WAVE_HEIGHT - 1), 0, WAVE_HEIGHT - 1).round().astype(int)

@@ -42,7 +42,7 @@ def _warn_once() -> None:
 
 
 class _Place:
-    """What GradientState asks of the loader that is iterated."""
+    """The attributes that GradientState reads of the iterated loader."""
 
     def __init__(self, loader: ViewedLoader) -> None:
         self._loader = loader

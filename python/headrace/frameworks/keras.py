@@ -42,7 +42,7 @@ class Epochs:
         return self._taken(left)
 
     def batches(self) -> int:
-        """Of the iteration that comes next."""
+        """Batches of the next iteration."""
         state, count = self._view.present_state(), len(self._view)
         if self._view.is_resumed and state["batch"] < count:
             return count - int(state["batch"])
@@ -71,7 +71,7 @@ def _adapter_class() -> type:
         raise _NO_ADAPTER.error(str(reason), hint="pip install 'keras>=3.3'") from reason
 
     class KerasBatches(DataAdapter):  # type: ignore[misc]
-        """Of a loader: epochs in its order, one after the other."""
+        """A loader's batches: epochs in its order."""
 
         def __init__(self, loader: Any) -> None:
             self._loader = loader

@@ -107,7 +107,7 @@ class Batches:
                 next(run, None)
 
     def take(self, epoch: int, number: int) -> Any:
-        """That batch; the ones before it are not made for it."""
+        """Returns that batch, without making the ones before it."""
         run = self._run
         if run is None or run.has_ended() or self._next != (epoch, number):
             place = {"epoch": epoch, "batch": number, "bad_records": 0}

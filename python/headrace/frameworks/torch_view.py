@@ -71,7 +71,7 @@ class TorchBatches(Delivered):
 
     @property
     def mixup_enabled(self) -> bool:
-        """Of timm's PrefetchLoader, given to ``from_dataloader``; it may be set."""
+        """The attribute of timm's PrefetchLoader given to ``from_dataloader``; it may be set."""
         return bool(self.loader.mixup_enabled)  # type: ignore[attr-defined]
 
     @mixup_enabled.setter

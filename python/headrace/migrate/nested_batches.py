@@ -69,7 +69,7 @@ class NestedForm(Form):
         return {**entries, **rest}
 
     def _layout(self, layout: Layout) -> Layout:
-        """Of the batch, whose entries may hold several fields."""
+        """Layout of the batch, whose entries may have several fields."""
         rows = layout.by_name()
         nested = "list" if self._transposed else "nested"
         tops = {

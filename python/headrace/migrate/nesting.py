@@ -138,7 +138,7 @@ class Node:
             part._leaves(each, other, out)
 
     def rebuilt(self, fields: Mapping[str, Any]) -> Any:
-        """What a batch has in its place. REQUIRES: all of its fields are there."""
+        """The batch's value in its place. REQUIRES: all of its fields are there."""
         if self.how == "leaf":
             return fields[self.name]
         if self.how == "numbers":
@@ -147,7 +147,7 @@ class Node:
         return dict(zip(self.keys, inner, strict=True)) if self.how == "dict" else inner
 
     def split(self, value: Any) -> list[Any]:
-        """What ``rebuilt`` made, as a list of what each record has in its place."""
+        """A result of ``rebuilt`` as a list of each record's value in its place."""
         if self.how == "leaf" or (self.how == "numbers" and not isinstance(value, list)):
             return list(value)
         if self.how == "numbers":

@@ -24,7 +24,7 @@ def batches_of(loader: Any) -> Any:
 
 
 def sampler_of(loader: Any) -> Any:
-    """What decides the order of records."""
+    """The object that decides the order of records."""
     batches = batches_of(loader)
     return loader.sampler if not is_torchs(batches, "BatchSampler") else batches.sampler
 
@@ -82,7 +82,7 @@ def _own_batches(
 
 
 def _asked_for(sampler: Any) -> str:
-    """What the report says of one that is asked."""
+    """The report's line on a sampler that is called."""
     draws = "" if knows_epochs(sampler) else "; its draws are a function of seed and epoch"
     if knows_ranks(sampler):
         return (

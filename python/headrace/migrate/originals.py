@@ -269,7 +269,7 @@ def _field_crossing(index: int, name: str, value: Any) -> Any:
 
 
 def described(value: Any) -> str:
-    """What a value is that no field can hold."""
+    """Describes a value that no field can hold."""
     if isinstance(value, Mapping):
         return f"a dictionary ({', '.join(map(str, value))})"
     kind = type(value).__name__

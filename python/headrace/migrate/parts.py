@@ -96,7 +96,7 @@ def parts_of(value: Any) -> Parts:
 
 
 def _version_of(database: Any) -> Any:
-    """What changes when another connection writes; None on another thread than its own."""
+    """Changes when another connection writes; None on another thread than its own."""
     try:
         return database.execute("PRAGMA data_version").fetchone()
     except Exception:
@@ -215,7 +215,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class Names(NamedTuple):
-    """What code names: globals, and attributes and texts."""
+    """Names in code: globals, and attributes and texts."""
 
     globals: tuple[str, ...]
     others: tuple[str, ...]
@@ -223,7 +223,7 @@ class Names(NamedTuple):
 
 @functools.lru_cache(None)
 def names_in(code: types.CodeType) -> Names:
-    """Of its inner functions, too."""
+    """Names in code and in its inner functions."""
     outer, others = [], []
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):

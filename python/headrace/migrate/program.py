@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 
 def entries(root: Any) -> list[Entry]:
-    """Of all classes and functions of the user's that are reached from an object."""
+    """All classes and functions of the user's that are reached from an object."""
     found: dict[tuple[str, str, str], Entry] = {}
     for value in reached_from(root, _MOST, lambda each: not is_thing(each), depth_first=True):
         if not is_thing(value):
@@ -88,7 +88,7 @@ def apply(sent: list[Entry]) -> None:
 
 
 def _hash_of(code: types.CodeType) -> int:
-    """Of what it does; the places of its lines may differ."""
+    """Hash of the code's behavior; the positions of its lines may differ."""
     consts = [c if not isinstance(c, types.CodeType) else _hash_of(c) for c in code.co_consts]
     try:
         plain = marshal.dumps([code.co_code, consts, code.co_names, code.co_varnames], 2)

@@ -97,7 +97,7 @@ class Asked(Sampling):
 
     @property
     def batch_size(self) -> int | None:
-        """Of a batch sampler; None where its batches differ in more than a shorter last one."""
+        """A batch sampler's batch size; None if more than its last batch differs."""
         size = self.sizes[0]
         alike = all(each == size for each in self.sizes[:-1]) and self.sizes[-1] <= size
         return size if alike else None

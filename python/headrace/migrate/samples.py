@@ -31,7 +31,7 @@ class Columns:
         self._rows = layout.by_name()
 
     def column(self, name: str) -> list[Any]:
-        """Of each record its part of a field."""
+        """For each record its part of a field."""
         rows = self._rows[name]
         if rows.how != "stack":
             if rows.how == "list" and rows.form is None:

@@ -117,7 +117,7 @@ class Snapshot:
         return Array(name, value, contents)
 
     def _many(self, name: str, value: Any) -> Held | None:
-        """Of many entries; None where they are objects."""
+        """Snapshot of many entries; None if they are objects."""
         if self._nested > 0:
             try:
                 nested = Nested(name, value)

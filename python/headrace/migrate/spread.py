@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which records of a dataset are looked at, where not all are: some of all of it."""
+"""Chooses the records to inspect, if not all: some, spread over the dataset."""
 
 from __future__ import annotations
 

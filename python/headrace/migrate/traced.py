@@ -81,7 +81,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
 
 
 def form_of(ops: tuple[Op, ...], kind: str) -> str:
-    """What its first transform gets: "pil", "array", "bgr" or "tensor". Raises NoFormat."""
+    """The input of its first transform: "pil", "array", "bgr" or "tensor". Raises NoFormat."""
     before = [op for op in ops if op[0] != "call"]
     is_called = len(before) < len(ops)
     names = [op[0] for op in before if op[0] != "upright"]

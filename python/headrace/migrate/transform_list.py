@@ -62,7 +62,7 @@ def translate(transform: Any, form: Form) -> list[Translated]:
 
 
 def _passed_through(transform: Any, form: Form) -> list[Any] | None:
-    """What an object of the user's hands its image to, where it does nothing else."""
+    """The object to which a user's object passes its image, if it does nothing else."""
     if known_name(transform) and not isinstance(transform, Pair):
         return None
     try:

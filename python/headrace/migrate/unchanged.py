@@ -33,7 +33,7 @@ Roots = dict[str, Callable[[], Any]]
 
 
 class Unchanged:
-    """What a loader was made of, as it was."""
+    """The origins of a loader, as they were."""
 
     def __init__(
         self, roots: Roots, current: list[Any], outside: Outside, without: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def relied_on(
 
 
 def _default_dtype() -> Any:
-    """Of the tensors that a dataset or a transform makes of numbers."""
+    """Default dtype of tensors that a dataset or a transform makes of numbers."""
     return sys.modules["torch"].get_default_dtype()
 
 
@@ -121,7 +121,7 @@ def _base_of(dataset: Any) -> Any:
 
 
 def _of_subsets(dataset: Any) -> Roots:
-    """Of a dataset that is asked for its records: which there are."""
+    """For a dataset that is called for its records: which exist."""
     out: Roots = {}
     name = "Subset"
     while _is_subset(dataset):

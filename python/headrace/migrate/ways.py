@@ -46,7 +46,7 @@ _FROM_ANNOTATIONS = 'hr.Loader(hr.coco("instances.json"), [...]) would be native
 
 
 def way_of_dataset(dataset: Dataset) -> str:
-    """Of one that is asked record by record."""
+    """Advice for a dataset that is called record by record."""
     if not dataset.steps:
         return ""
     from_files = _FROM_ANNOTATIONS if "boxes" in dataset.fields else _FROM_FILES
@@ -54,7 +54,7 @@ def way_of_dataset(dataset: Dataset) -> str:
 
 
 def way_of(transform: Any) -> str:
-    """Of an Albumentations Compose, all of whose transforms have their like here; else nothing."""
+    """Advice for an Albumentations Compose if all its transforms have equivalents; else nothing."""
     compose = getattr(transform, "transform", transform)
     inner = getattr(compose, "transforms", None)
     if not type(compose).__module__.startswith("albumentations.") or not inner:

@@ -44,7 +44,7 @@ _DEATHS = 20  # of actors that died before they had made a row, in a row
 
 
 class Wanted(Protocol):
-    """What a pool says of its actors."""
+    """A pool's wishes for its actors."""
 
     @property
     def cpus(self) -> int | str: ...
@@ -120,7 +120,7 @@ class Actors:
         self._look(nodes)
 
     def _nodes(self) -> list[dict[str, Any]]:
-        """That are alive; the room is by the smallest of their stores."""
+        """The nodes that are alive; the room is by the smallest of their stores."""
         assert self._work is not None
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         stores = [int(node["Resources"].get("object_store_memory", 0)) for node in nodes]
@@ -280,6 +280,6 @@ class Actors:
 
 
 def _cause(failure: Any) -> Exception:
-    """What an actor's function raised, as it would be here."""
+    """The exception of an actor's function, as it would be here."""
     cause = getattr(failure, "cause", None)
     return cause if isinstance(cause, Exception) else failure

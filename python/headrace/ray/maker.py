@@ -40,7 +40,7 @@ class Maker:
         return self._loader.assembly.engine()
 
     def facts(self, terms: Terms) -> dict[str, str]:
-        """What must be equal in the process that asks for rows, and the "node" that this is on."""
+        """Facts that must equal the requesting process's, and the "node" that this is on."""
         import ray
 
         return {**facts(self._engine(terms)), "node": ray.get_runtime_context().get_node_id()}

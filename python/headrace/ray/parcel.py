@@ -14,7 +14,7 @@ from headrace.sources.recipe import carrying_arrays
 
 
 class Parcel(NamedTuple):
-    """What was pickled, and the arrays in it apart."""
+    """Pickled bytes, with their arrays apart."""
 
     data: bytes
     arrays: list[Any]

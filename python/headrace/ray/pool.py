@@ -53,7 +53,7 @@ def pool(
 
 @dataclasses.dataclass(frozen=True)
 class Pool:
-    """What ``pool`` was given. Pickles; no actor lives before a loader is iterated."""
+    """The arguments of ``pool``. Pickles; no actor lives before a loader is iterated."""
 
     cpus: int | str
     resources: dict[str, float]
@@ -63,5 +63,5 @@ class Pool:
     always: bool
 
     def makers(self) -> Actors:
-        """Of one loader."""
+        """The actors of one loader."""
         return Actors(self)

@@ -63,7 +63,7 @@ def mix_of(sources: list[Source], weights: list[float], size: int | None, seed: 
 
 
 def _opened(sources: Sequence[Any]) -> list[Source]:
-    """Of one list of sources each of them, as torch's ConcatDataset takes them."""
+    """The sources, also from a single list of them, as torch's ConcatDataset takes them."""
     if len(sources) == 1 and isinstance(sources[0], (list, tuple)) and _are_sources(sources[0]):
         sources = sources[0]
     return [open(source) for source in sources]

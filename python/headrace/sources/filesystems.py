@@ -30,7 +30,7 @@ _NOT_A_FILESYSTEM = declare(
 
 
 class Found(NamedTuple):
-    """What is at a path. version: text that changes with the content; empty where none is known."""
+    """The object at a path. version: text that changes with the content; empty if unknown."""
 
     is_folder: bool
     size: int = 0
@@ -258,7 +258,7 @@ _NUMBERS = (
 
 
 def error_number(raised: BaseException) -> int:
-    """What the engine takes it for, as errno; 0: a fault that asking again does not mend."""
+    """The error as errno for the engine; 0: a fault that retrying does not mend."""
     for kind, number in _NUMBERS:
         if isinstance(raised, kind):
             return number
@@ -282,7 +282,7 @@ def _text(value: Any) -> str:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Of seconds, a datetime, or ISO text."""
+    """Converts seconds, a datetime, or ISO text."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))

@@ -71,7 +71,7 @@ def makes_sources(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given
 
 
 class Facts(NamedTuple):
-    """What must be equal wherever the source is made."""
+    """Facts that must be equal wherever the source is made."""
 
     text: str
     records: int
@@ -125,7 +125,7 @@ def checked_recipe(source: Made) -> Recipe:
 
 
 def _bytes_of(value: Any) -> int:
-    """Of arrays in an argument, but not of sources', which look at their own."""
+    """Bytes of arrays in an argument, but not of sources, which count their own."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

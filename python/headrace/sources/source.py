@@ -309,7 +309,7 @@ class Source:
         return made
 
     def facts(self) -> Facts:
-        """What a copy of it in another process must have as well."""
+        """Facts that a copy of it in another process must share."""
         return Facts(
             text=described(self),
             records=len(self),

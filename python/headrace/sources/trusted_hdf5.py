@@ -34,7 +34,7 @@ _IMAGES, _LABELS = ("image", "images", "x"), ("label", "labels", "target", "targ
 
 
 def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
-    """What the engine calls for ``trusted=True`` after it refused the files itself."""
+    """Called by the engine for ``trusted=True`` after it rejected the files itself."""
     try:
         rows = _Rows(files, arguments.get("fields"))
     except Error:

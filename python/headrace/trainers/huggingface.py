@@ -90,7 +90,7 @@ class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
         self._view: Any = None
 
     def state(self) -> dict[str, Any]:
-        """What the Trainer writes into trainer_state.json."""
+        """The state that the Trainer writes into trainer_state.json."""
         if self._view is not None:
             self.saved = self._view.state_dict()
         return {"args": {}, "attributes": {"saved": self.saved}}

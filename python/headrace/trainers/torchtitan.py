@@ -23,7 +23,7 @@ from headrace.trainers import MISFIT
 
 
 def _tokens(batch: Any) -> Any:
-    """Of one field of n + 1 tokens a record: n of them, their positions, and the next of each."""
+    """Splits one field of n + 1 tokens per record: n of them, positions, and the next ones."""
     (tokens,) = batch
     if tokens.ndim != 2 or tokens.is_floating_point():
         raise MISFIT.error(

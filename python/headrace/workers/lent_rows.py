@@ -52,7 +52,7 @@ _PAYS = 2.0  # making a row must cost so many times what handing it over costs h
 
 
 class Terms(NamedTuple):
-    """What decides rows, and may change while makers live."""
+    """Facts that decide rows, and may change while makers live."""
 
     seed: int = 0
     rank: int = 0
@@ -90,10 +90,10 @@ class Makers(Protocol):
         """They may start; what they are to make."""
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
-        """What the answer will be known by; None where nobody takes more now."""
+        """The answer's key; None if no maker takes more now."""
 
     def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
-        """Those that have come; waits so long for the first. Lost: its maker is gone."""
+        """The answers so far; waits so long for the first. Lost: its maker is gone."""
 
     def live(self) -> int:
         """How many can be asked."""

@@ -135,7 +135,7 @@ class Channel:
 
     @property
     def extent(self) -> int:
-        """Of shared memory."""
+        """Size of the shared memory."""
         return self._outgoing.extent + self._incoming.extent
 
     def close(self) -> None:

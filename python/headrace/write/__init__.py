@@ -88,7 +88,7 @@ class WriterRecord:
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """What --to takes: the modules that there are."""
+    """Values of --to: the available modules."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(containers.__path__)))
 
 
@@ -174,7 +174,7 @@ class AppendingWriter:
 
 
 def picture_suffix(data: bytes, kind: str = "image") -> str:
-    """Of an encoded image, audio or video, by its first bytes; "bin" where they are none's."""
+    """Suffix of an encoded image, audio or video, by its first bytes; "bin" if unknown."""
     return _core.media_suffix(data[:64], kind) or "bin"
 
 

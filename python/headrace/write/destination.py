@@ -75,7 +75,7 @@ class Destination:
             self._refuse_source(path, src)
 
     def _replaced(self) -> list[Path]:
-        """What stands in the way, without what an interrupted end has put there."""
+        """Existing files at the destination, without those of an interrupted run."""
         own = self.work / "data-00000-of-00001"
         return [
             path
@@ -230,7 +230,7 @@ def _is_file(path: Path, names: re.Pattern[str]) -> bool:
 
 
 def _files_of(src: Source) -> set[str]:
-    """What a source is read from, by its names and by what those lead to."""
+    """The files that a source is read from, by their names and by their links' targets."""
     given = {*src.paths, *(src.engine.file(number) for number in range(len(src)))} - {""}
     names = set(map(os.path.abspath, given))
     folders = {folder: os.path.realpath(folder) for folder in set(map(os.path.dirname, names))}

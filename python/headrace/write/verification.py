@@ -41,7 +41,7 @@ def verify_all(src: Source, target: str, to: str, tell: Told, records: range) ->
 
 
 def _same_pixels(expected: bytes, got: bytes) -> bool:
-    """Of images that a pack has in another form; broken ones are as they were."""
+    """Compares images that a pack has in another form; broken ones are as they were."""
     import numpy as np
 
     if expected == got:

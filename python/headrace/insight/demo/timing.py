@@ -11,7 +11,7 @@ from headrace.insight.measure import loop
 
 
 class Timing(NamedTuple):
-    """What a loop over batches showed."""
+    """Times of a loop over batches."""
 
     images_per_second: float
     stall: float  # the share of the time in which the loop waited for a batch
@@ -20,7 +20,7 @@ class Timing(NamedTuple):
 
 
 class LoopFailed(Exception):
-    """What the loader or the step raised, in a sentence."""
+    """An error of the loader or the step, in a sentence."""
 
 
 def time_loop(

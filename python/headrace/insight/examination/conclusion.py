@@ -172,7 +172,7 @@ def _works_ahead(found: Findings, seconds: float) -> bool:
 
 
 def _step_seconds(found: Findings) -> float:
-    """Of a record: as timed in the loop, or alone where a GPU only queues it."""
+    """Seconds of a step per record: as timed in the loop, or alone where a GPU only queues it."""
     alone = 1 / found.ceiling.rate if found.ceiling else 0.0
     if found.real is None or not found.real.records:
         return alone

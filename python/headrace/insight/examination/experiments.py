@@ -26,7 +26,7 @@ from headrace.insight.stand_in import StandIn, on_device
 
 
 def look_at_machine(found: Findings, seconds: float) -> None:
-    """What this machine has, and where the data lies."""
+    """Reads the machine's facts, and where the data is."""
     if found.ours is not None:
         found.paths = file_reads.named_by(found.ours.source, found.ours.source.path)
     elif found.dataloader is not None:

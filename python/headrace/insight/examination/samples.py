@@ -49,7 +49,7 @@ def look_at_records(found: Findings, seconds: float) -> None:
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
-    """Of a call that was made before, so that its file lies in memory."""
+    """Times a call that was made before, so that its file is in memory."""
     begin = time.perf_counter()
     call()
     return round(1000 * (time.perf_counter() - begin), 2)

@@ -37,7 +37,7 @@ def time_regions(found: Findings, seconds: float) -> None:
 
 
 def _step_seconds(found: Findings) -> float:
-    """Of one step; with ranks, which decide alike, of the slowest."""
+    """Seconds of one step; with several ranks, of the slowest, so that all decide alike."""
     own = found.ceiling.step.mean if found.ceiling is not None else 0.0
     if found.rendezvous is None or found.rendezvous.missing is not None:
         return own

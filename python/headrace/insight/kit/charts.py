@@ -24,7 +24,7 @@ class Bar(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a chart says besides its drawing: see Chart."""
+    """The texts of a chart: see Chart."""
 
     title: str
     told: str
@@ -60,7 +60,7 @@ def bars(words: Words, shown: Sequence[Bar], say: Say, unit: str, gutter: float 
 
 
 class Axis(NamedTuple):
-    """What an axis goes over, what its values are called, and what they are."""
+    """The range of an axis, the names of its values, and their positions."""
 
     low: float
     high: float

@@ -87,7 +87,7 @@ def code(text: str) -> str:
 
 
 def terms(meanings: Sequence[tuple[str, str]]) -> str:
-    """What names mean: (name, meaning)."""
+    """A list of terms: (name, meaning)."""
     lines = (f"<dt>{clean(name)}</dt><dd>{clean(text)}</dd>" for name, text in meanings)
     return f'<dl class="terms">{"".join(lines)}</dl>'
 

@@ -64,7 +64,7 @@ def _middle(bucket: int) -> float:
 
 
 def spread(counts: Sequence[int], seconds: float) -> Spread:
-    """Of events with a sum of ``seconds``."""
+    """Spread of events with a sum of ``seconds``."""
     number = sum(counts)
     mean = seconds / number if number else 0.0
     return Spread(mean, *(percentile(counts, share) for share in (0.5, 0.95, 0.99)))

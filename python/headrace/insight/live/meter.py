@@ -68,7 +68,7 @@ class Figures:
 
     @property
     def wait_share(self) -> float | None:
-        """Of the loop's time, spent waiting for data; None where there was no loop."""
+        """Fraction of the loop's time spent waiting for data; None if there was no loop."""
         return self.wait_seconds / self.loop_seconds if self.loop_seconds > 0 else None
 
     def rate(self, count: float) -> float:

@@ -229,7 +229,7 @@ class Watch:
         return _text_of()(moment)
 
     def _moment(self) -> Moment:
-        """What Prometheus is told."""
+        """The values for Prometheus."""
         if self._last_moment is not None:
             return self._last_moment
         self._require_open()
@@ -341,7 +341,7 @@ def _loop(figures: Figures) -> dict[str, Any]:
 
 
 def _stats_of(loader: Any) -> Mapping[str, Any]:
-    """What one of our loaders counts itself; nothing of others, or while it is being closed."""
+    """Counters of one of our loaders; nothing for others, or while it is being closed."""
     inner = tap.inner_loader(loader)
     try:
         if isinstance(inner, Loader):
@@ -355,7 +355,7 @@ def _stats_of(loader: Any) -> Mapping[str, Any]:
 
 
 def _writes_lines() -> bool:
-    """Of several ranks only the first: their lines would be over one another."""
+    """Whether to write lines: among several ranks only the first does."""
     return os.environ.get("RANK", "0") in ("", "0")
 
 

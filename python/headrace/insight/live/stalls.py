@@ -54,7 +54,7 @@ def message(before: Snapshot | None, now: Snapshot, who: str = "") -> str:
 
 
 def changes(before: Snapshot | None, now: Snapshot) -> list[str]:
-    """What is different now, the most telling first; of a loader that tells, its slowest stage."""
+    """Differences, the most telling first; of a loader with counters, its slowest stage."""
     found = []
     bad = now.counters.get("bad_records", 0.0)
     if bad:

@@ -43,7 +43,7 @@ class Tap:
 
 
 def inner_loader(loader: Any) -> Any:
-    """What is iterated in the end: of a view, the loader below it."""
+    """The loader that is iterated in the end: for a view, the loader below it."""
     return loader.loader if isinstance(loader, Delivered) else loader
 
 

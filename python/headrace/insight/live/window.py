@@ -65,5 +65,5 @@ class Recent:
         return self._kept[-1].figures.at - snapshot.figures.at
 
     def until(self, now: Snapshot) -> Snapshot:
-        """What happened from the window's begin to ``now``."""
+        """The events from the window's begin to ``now``."""
         return now.since(self._kept[0])

@@ -50,7 +50,7 @@ class Contention:
 
     @property
     def share(self) -> float:
-        """Of the time that this process wanted cores, the part in which others had them."""
+        """Fraction of the time that this process wanted cores in which others had them."""
         wanted = self.own + self.lost
         return self.lost / wanted if wanted > 0 else 0.0
 

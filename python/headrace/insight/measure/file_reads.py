@@ -27,7 +27,7 @@ class Extent(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """What reading showed. Rates: records a second by depth; seconds: of one record at depth 1."""
+    """Results of reading. Rates: records per second by depth; seconds: of one record at depth 1."""
 
     random_rates: dict[int, float]
     sequential_bytes: float  # a second

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the engine's instruction sets runs on this machine, and why."""
+"""The engine's instruction set on this machine, and why it was chosen."""
 
 from __future__ import annotations
 

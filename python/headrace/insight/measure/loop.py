@@ -162,7 +162,7 @@ def told_of(error: Exception) -> str:
 
 
 class Ledger:
-    """What a loop did, added up batch by batch, whatever code runs it."""
+    """The times of a loop, added up batch by batch, whatever code runs it."""
 
     def __init__(self, windows: int = WINDOWS, has_step: bool = True) -> None:
         self.windows: list[Window] = []

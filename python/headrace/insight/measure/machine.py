@@ -48,7 +48,7 @@ def look(paths: list[str], root: str | os.PathLike[str] = "/") -> dict[str, Any]
 
 
 def remarks(facts: dict[str, Any]) -> list[str]:
-    """What of these facts is likely to cost speed, in sentences."""
+    """Facts that are likely to cost speed, in sentences."""
     found = []
     if (facts.get("numa_nodes_used") or 1) > 1:
         found.append(
@@ -159,7 +159,7 @@ def cpu_limit(root: str | os.PathLike[str] = "/") -> float | None:
 def _up_the_tree(
     root: Path, kind: str, controller: str, name: str, read: Callable[[Path], float | None]
 ) -> Iterator[float]:
-    """What ``read`` finds in a file of the process's cgroup and of all above it."""
+    """Results of ``read`` on a file of the process's cgroup and of all above it."""
     group = _group(root, controller)
     if group is None:
         return
@@ -225,7 +225,7 @@ def nodes_used(root: Path, cores: set[int] | None = None) -> list[int]:
 
 
 def _cores_named(text: str) -> set[int]:
-    """Of "0-3,8": 0, 1, 2, 3, 8."""
+    """Parses "0-3,8": 0, 1, 2, 3, 8."""
     found: set[int] = set()
     try:
         for part in filter(None, text.split(",")):
@@ -237,7 +237,7 @@ def _cores_named(text: str) -> set[int]:
 
 
 def governor(root: Path) -> str | None:
-    """What sets the cores' clock: "performance", "powersave", ...; several where they differ."""
+    """The cores' frequency governor: "performance", "powersave", ...; several if they differ."""
     files = root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
     names = sorted({name for name in map(_text, files) if name})
     return ", ".join(names) or None

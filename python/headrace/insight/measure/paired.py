@@ -55,7 +55,7 @@ def epoch_rate(batches: Iterable[Any]) -> float:
 
 
 def agreed(old: list[float], new: list[float]) -> Ratio:
-    """Of the better halves: whatever disturbs a turn makes it slower, never faster."""
+    """Ratio of the better halves: disturbances make a turn slower, never faster."""
     before, its_error = _undisturbed(old)
     after, error = _undisturbed(new)
     spread = min(0.9, max(_LEAST, error + its_error))

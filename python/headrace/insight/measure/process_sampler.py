@@ -55,7 +55,7 @@ class Requests(NamedTuple):
 
     @property
     def share(self) -> tuple[float | None, float | None]:
-        """Of the time that the GIL was held, and its standard error; None where most were late."""
+        """Fraction of time that the GIL was held, and its standard error; None if most are late."""
         doubt = self.late / max(1.0, self.asked + self.late)
         if self.asked < 1 or doubt > 0.5:
             return None, None
@@ -125,7 +125,7 @@ class ProcessSampler:
 
     @property
     def readings(self) -> list[Reading]:
-        """What is kept of the readings, the oldest first."""
+        """The kept readings, the oldest first."""
         return self._readings.all()
 
     @property
@@ -154,7 +154,7 @@ class ProcessSampler:
         return time.perf_counter()
 
     def between(self, begin: float, end: float) -> Lived:
-        """What happened from one moment to another, by the readings around them."""
+        """The events from one moment to another, by the readings around them."""
         readings = self.readings
         first, last = at(readings, begin), at(readings, end)
         requests = Requests(
@@ -240,7 +240,7 @@ def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
 
 
 def vitals(sampler: ProcessSampler, begin: float, loop: Loop) -> Vitals:
-    """What a loop took that began at a moment and has ended just now."""
+    """The resources of a loop that began at a moment and has just ended."""
     begin, end = begin + loop.first, sampler.now()
     lived = sampler.between(begin, end)
     seen = [reading for reading in sampler.readings if begin <= reading.at <= end]

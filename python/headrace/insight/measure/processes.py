@@ -41,7 +41,7 @@ class Processes:
         return kib << 10
 
     def cpu_seconds(self) -> float:
-        """Of this process and all descendants, those that have ended as well."""
+        """CPU seconds of this process and all descendants, ended ones included."""
         return time.process_time() + self.children()[0]
 
     def children(self) -> tuple[float, int]:

@@ -85,7 +85,7 @@ class Recorder:
             heapq.heapreplace(self._slow, (event.seconds, event.number, event))
 
     def done(self, waits: Sequence[float], steps: Sequence[float]) -> Recording:
-        """What was kept; ``waits`` and ``steps`` are those of all batches."""
+        """The recording; ``waits`` and ``steps`` are those of all batches."""
         events = sorted(self._kept + [event for _, _, event in self._slow])
         return Recording(tuple(events), self._count, histogram(waits), histogram(steps))
 

@@ -63,7 +63,7 @@ class region:
 
 
 class Region(NamedTuple):
-    """What a part took, on average of a step. ``share``: of the whole step, 0..1."""
+    """Average seconds of a part per step. ``share``: fraction of the whole step, 0..1."""
 
     path: tuple[str, ...]  # the names of those that it lies in, and its own
     seconds: float
@@ -221,7 +221,7 @@ class Recorder:
         self._closed.append(_Part(path, begin, self._clock.mark(), tuple(between)))
 
     def regions(self) -> list[Region]:
-        """What the closed parts took on average of a step; parents before their children."""
+        """Average seconds of the closed parts per step; parents before their children."""
         seconds = dict.fromkeys(self._order, 0.0)
         calls = dict.fromkeys(self._order, 0)
         for part in self._closed:

@@ -38,7 +38,7 @@ _POLL = 0.0005  # seconds
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Which rank this process is, among how many; on this machine and altogether."""
+    """This process's rank and the number of ranks, on this machine and in total."""
 
     rank: int
     count: int

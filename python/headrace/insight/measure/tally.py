@@ -52,7 +52,7 @@ class Tally:
 
     @property
     def step_seconds(self) -> float:
-        """Of one step, the wait before it included, as all ranks know it."""
+        """Seconds of one step, the wait before it included, over all ranks."""
         return self._pace.elapsed / max(1, self._pace.steps)
 
     def add(
@@ -86,7 +86,7 @@ class Tally:
             self._begin(self._seconds / WINDOWS)
 
     def timed(self, failure: str = "") -> Timed:
-        """What there is; a window that was not finished counts where it is not much shorter."""
+        """The result so far; an unfinished window counts if it is not much shorter."""
         if not self._warm and self._count and not self.over:
             least = self._seconds / WINDOWS / 2
             if self._active > least or (not self._ledger.windows and self._active > 0):

@@ -62,7 +62,7 @@ class TimeLimit:
         self._working = False
 
     def begin(self, what: str) -> None:
-        """What begins now may take so many seconds; what began before has ended."""
+        """Begins a phase with so many seconds, and ends the one before."""
         if self._still_ours() and not self.expired:
             self.what = what
             self._looked, self._waited = time.monotonic(), 0.0

@@ -33,7 +33,7 @@ def told(error: BaseException) -> str:
 
 
 def place_of(loader: ViewedLoader) -> str:
-    """What a loader has given, and which record comes first in its next batch."""
+    """The batches delivered by a loader, and the first record of its next batch."""
     try:
         state = loader.state_dict()
         text = f"The loader had given {state['batch']} batches of epoch {state['epoch']}"

@@ -24,7 +24,7 @@ RESOURCES = ("cores", "disk", "gil", "memory")  # that stages keep busy
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """What is done for each record; ``seconds`` of one unit of each of ``resources``."""
+    """A stage of a record's work; ``seconds`` of one unit of each of ``resources``."""
 
     name: str
     kind: str  # of a verdict: "storage", "decode", "operator", "python", "collate"

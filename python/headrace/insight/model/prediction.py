@@ -107,7 +107,7 @@ def compared(
     read: tuple[float, float] = (1.0, 1.0),
     copy: tuple[float, float] = (1.0, 1.0),
 ) -> Remedy:
-    """What was run beside the loader as it is: so many times as fast, (at worst, at best).
+    """A remedy that was tried next to the loader: so many times as fast, (at worst, at best).
 
     Both read from memory then, so waits for the storage are left out of the comparison: of these a
     share ``read`` is left, and of copies to the device a share ``copy``.

@@ -114,7 +114,7 @@ def _by_numbers(case: Case, windows: Sequence[Window], copy_noise: float) -> Ver
 
 @dataclasses.dataclass(frozen=True)
 class RankTimes:
-    """What one rank's loop showed, window by window."""
+    """The times of one rank's loop, window by window."""
 
     rank: int
     windows: tuple[Window, ...]
@@ -127,7 +127,7 @@ class RankTimes:
 
     @property
     def seconds(self) -> float:
-        """Of one record, all in all: the median of the windows."""
+        """Total seconds per record: the median of the windows."""
         return statistics.median(1 / window.rate for window in self.windows if window.rate > 0)
 
 

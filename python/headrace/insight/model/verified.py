@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Verified:
-    """What a remedy was to give and what it gave. Rates in records a second.
+    """The predicted and the measured gain of a remedy. Rates in records per second.
 
     reason: why nothing was measured; then ``before`` and ``after`` are 0. measured: the rate that
     the prediction was made beside. records: of how many the loops were, if not of all: ``whole``.

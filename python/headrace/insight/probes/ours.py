@@ -44,7 +44,7 @@ _CHANGED = {  # of the user's keywords: an examination keeps nothing and writes 
 
 @dataclasses.dataclass(frozen=True)
 class Price:
-    """What an operator costs: seconds of one thread for a record; below 0 where it saves."""
+    """Cost of an operator: seconds of one thread per record; negative if it saves time."""
 
     name: str
     seconds: float
@@ -189,7 +189,7 @@ def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> 
 
 
 def names_of(pipeline: Pipeline) -> list[str]:
-    """Of all steps; a second one of a name has a number."""
+    """Names of all steps; a repeated name has a number."""
     names: list[str] = []
     for step in pipeline.all_steps():
         name = str(step.name)

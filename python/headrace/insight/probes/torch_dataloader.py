@@ -197,7 +197,7 @@ def with_parts(transform: Any, changed: Callable[[list[Any]], list[Any]]) -> Any
 
 
 def names_of(parts: list[Any]) -> list[str]:
-    """Of transforms; a second one of a name has its number."""
+    """Names of transforms; a repeated name has a number."""
     names: list[str] = []
     for part in parts:
         name = getattr(part, "__name__", type(part).__name__)

@@ -171,7 +171,7 @@ def _spread(source: Source, count: int) -> Source:
 
 
 def _stored_bytes(source: Source) -> float:
-    """Of all records, from some of them."""
+    """Estimates the bytes of all records from some of them."""
     few = range(0, len(source), max(1, len(source) // 64))
     sizes = [_size(source.engine.read(number)) for number in few]
     return sum(sizes) / max(1, len(sizes)) * len(source)

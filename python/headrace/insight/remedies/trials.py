@@ -47,7 +47,7 @@ def of_ours(
     seconds: float,
     copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
-    """What may be offered for a loader of ours; what does not apply, or fails, is left out."""
+    """The remedies for our loader; those that do not apply, or fail, are left out."""
     found = _of_storage(loader, case, reads)
     found += _of_copies(case, copies or {}, 'loader.torch("cuda"): batches arrive while you step')
     if not resizing.can_encode():
@@ -101,7 +101,7 @@ def of_dataloader(
 
 
 def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Remedy]:
-    """Of a loader without known parts: made ahead on a thread of its own."""
+    """For a loader without known parts: batches made ahead on a separate thread."""
     found = _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if not case.overlapped:
         what = 'hr.prefetch(loader, "cpu"), or "cuda": batches are made while you step'
@@ -146,7 +146,7 @@ def _more_workers(loader: Any, case: Case, seconds: float) -> Remedy:
 
 
 def _left_out(case: Case, anatomy: Anatomy) -> list[Remedy]:
-    """What follows from the stages alone."""
+    """Remedies that follow from the stages alone."""
     found = []
     total = sum(stage.seconds for stage in case.stages)
     priced = {price.name: price for price in anatomy.prices}

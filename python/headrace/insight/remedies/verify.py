@@ -87,7 +87,7 @@ def _sought(name: str) -> str:
 
 
 def _prediction(found: Findings, name: bool | str) -> tuple[Prediction | None, str, float]:
-    """Of the remedy that is asked for, worth it or not; what it is called; the loop's rate."""
+    """The prediction of the requested remedy, worth it or not; its name; the loop's rate."""
     timed, case = found.real or found.alone, case_of(found)
     if timed is None or case is None:
         return None, str(name), 0.0

@@ -26,7 +26,7 @@ _NO_STAGES = (
 
 
 def loop_rate(report: Results) -> tuple[str, float] | None:
-    """What was measured: the loop's rate, or that of the loader alone."""
+    """The measured rate: the loop's, or that of the loader alone."""
     for name, text in (("real", "your loop"), ("loader", "loader alone")):
         rate = report.rates.get(name)
         if rate is not None and finite(rate) and rate > 0:
@@ -35,7 +35,7 @@ def loop_rate(report: Results) -> tuple[str, float] | None:
 
 
 def shares(report: Results) -> Chart | str:
-    """Of the loop's time: waiting, and the rest."""
+    """The loop's time: waiting, and the rest."""
     stall = report.stall_share
     if stall is None or not finite(stall):
         return "Without a training step it is unknown how much of the time a loop would wait."
@@ -107,7 +107,7 @@ def resources(report: Results) -> Chart | str:
 
 
 def stages(report: Results) -> Chart | str:
-    """What one thread spends on a record, stage by stage."""
+    """One thread's time per record, stage by stage."""
     case = report.case
     found = [s for s in case.stages if finite(s.seconds) and s.seconds > 0] if case else []
     if not found:

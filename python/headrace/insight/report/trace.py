@@ -113,7 +113,7 @@ def _memory(report: Results, origin: float) -> list[Slice]:
 
 
 def _names() -> list[Slice]:
-    """What the process and its tracks are called, and that they come first."""
+    """Names of the process and its tracks, which come first."""
 
     def named(what: str, tid: int, args: dict[str, Any]) -> Slice:
         return {"ph": "M", "name": what, "pid": _PID, "tid": tid, "ts": 0, "args": args}

@@ -90,7 +90,7 @@ def size(count: float) -> str:
 
 
 def swept(point: dict[str, Any]) -> str:
-    """What a point of a sweep was measured with: "2", "2 prefetch_factor=4"."""
+    """The setting of a point of a sweep: "2", "2 prefetch_factor=4"."""
     return " ".join([f"{point['workers']:g}", point.get("setting", "")]).rstrip()
 
 

@@ -97,7 +97,7 @@ def examine_script(program: Program, options: Options, leave: Callable[[Report],
 
 
 def told_before(program: Program, seconds: float) -> str:
-    """What people are told before anything runs."""
+    """The message before anything runs."""
     return (
         f"headrace doctor runs {program.name}, measures its loop for about "
         f"{0.4 * seconds:.0f} seconds, and ends it.\n"
@@ -197,7 +197,7 @@ class _Examination:
         return end
 
     def _conclude(self, end: End) -> Report:
-        """What the loops have shown, and the other experiments on the loader."""
+        """Concludes from the loops, and the other experiments on the loader."""
         found, loop = self._found, self._running.chosen()
         if end.text:
             found.note(end.text)
@@ -289,7 +289,7 @@ class _Examination:
 
 
 def notes_on(loop: Loop, failure: str) -> Iterator[str]:
-    """What is remarkable about the loop that was chosen."""
+    """Remarks about the chosen loop."""
     if loop.trains:
         yield (
             "The script's steps ran for real, on weights in memory; kept batches were among those "

@@ -44,7 +44,7 @@ class Journal:
         self._lost: list[str] = []  # that could not be put back
 
     def take(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """What Python tells of; called on any thread, before it happens."""
+        """Takes an audit event of Python; called on any thread, before it happens."""
         answer = _EVENTS.get(event)
         if answer is None or os.getpid() != self._pid or getattr(self._inside, "now", False):
             return
@@ -119,7 +119,7 @@ class Journal:
 
     @property
     def left(self) -> list[str]:
-        """What is there now, or gone, by the script's hand: files, and folders without any."""
+        """Files that the script created or deleted, and folders without any."""
         found = [p for p in self._written if os.path.lexists(p) and p not in self._copies]
         gone = [p for p in self._removed if not os.path.lexists(p)]
         folders = {p for p in found if stat.S_ISDIR(os.lstat(p).st_mode)}

@@ -36,7 +36,7 @@ DOES_NOT_RUN = declare(
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What is run: its code, and what ``__main__`` and ``sys`` say meanwhile."""
+    """The program to run: its code, and the values of ``__main__`` and ``sys`` meanwhile."""
 
     name: str  # as people call it
     code: CodeType

@@ -137,7 +137,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
 
 
 def _snapshot(names: Names, pairs: list[tuple[Any, Any]]) -> Snapshot:
-    """Of all transforms, and of the attributes of the copies that run."""
+    """Snapshot of all transforms, and of the attributes of the copies that run."""
     originals = [original for original, _ in pairs]
     apart = [id(each) for each in originals]
     apart += [id(vars(each)) for each in originals if hasattr(each, "__dict__")]

@@ -24,7 +24,7 @@ class Left(BaseException):
 
 
 class Holds(Protocol):
-    """What transforms hold."""
+    """The contents of transforms."""
 
     @property
     def unwatched(self) -> dict[str, str]: ...

@@ -28,7 +28,7 @@ Stamp = tuple[int, ...] | None  # what changes with a file; None: there is none
 
 @dataclasses.dataclass
 class Outside:
-    """What was read, and what it was."""
+    """Inputs that were read, and their values."""
 
     environ: dict[str, str | None] = dataclasses.field(default_factory=dict)
     files: dict[str, Stamp] = dataclasses.field(default_factory=dict)
@@ -65,7 +65,7 @@ _real_stat = os.stat
 
 
 def _stamp(path: str) -> Stamp:
-    """Of a folder that it is one; of a file what changes with it."""
+    """For a folder, that it is one; for a file, facts that change with it."""
     try:
         found = _real_stat(path)
     except (OSError, ValueError):

@@ -41,7 +41,7 @@ _FOREIGN_CLASSES = ("builtins", "abc", "typing", "enum", "torch.nn.modules.modul
 
 
 class _Unwatchable(Exception):
-    """What cannot be compared; the message says what."""
+    """A value that cannot be compared; the message names it."""
 
 
 class Snapshot:

@@ -32,7 +32,7 @@ Leaves = Callable[[Any], list[Any]]
 
 
 class Traced(Protocol):
-    """What is proven."""
+    """The proven behavior."""
 
     @property
     def columns(self) -> Sequence[dict[str, Any]]: ...

@@ -27,7 +27,7 @@ def size_of(size: Any) -> Any:
 
 
 def fill_of(fill: Any, form: Form) -> Any:
-    """What torchvision gives images there, as numbers: v2 may have one for each type."""
+    """torchvision's fill of images as numbers: v2 may have one for each type."""
     fill = fill_or_none(fill, form)
     return 0 if fill is None else fill
 
@@ -47,7 +47,7 @@ def fill_or_none(fill: Any, form: Form) -> Any:
 
 
 def mask_fill_of(fill: Any) -> int:
-    """What torchvision gives masks there: theirs of a dictionary, else what images have."""
+    """torchvision's fill of masks: theirs of a dictionary, else that of images."""
     if isinstance(fill, dict):
         own = [key for key in fill if getattr(key, "__name__", "") == "Mask"]
         fill = fill[own[0]] if own else fill.get("others")

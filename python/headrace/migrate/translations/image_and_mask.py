@@ -50,14 +50,14 @@ class Pair:
         return shown(self.joint)
 
     def passed_through(self, records: list[dict[str, Any]]) -> list[Pair]:
-        """What it hands image and mask to, one after the other. Raises PassesNot."""
+        """The transforms to which it passes image and mask, in order. Raises PassesNot."""
         probes = [(record["image"], record["mask"]) for record in records]
         return [Pair(each) for each in passed_through(self.joint, probes)]
 
 
 @dataclasses.dataclass
 class _Defined:
-    """What the script defines, ours, and both without what is random."""
+    """The script's class, ours, and both without randomness."""
 
     as_published: Joint
     ours: list[Any]

@@ -17,7 +17,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, image
 
 @own_class("PadIfSmaller")
 def pad_if_smaller(transform: Any, form: Form) -> Made:
-    """Of torchvision's reference for segmentation, on the right and at the bottom."""
+    """The class of torchvision's reference for segmentation, which pads right and bottom."""
     size = getattr(transform, "size", None)
     if type(size) is not int or not 0 < size < 1 << 14:
         raise NoOperator("a callable of your own")

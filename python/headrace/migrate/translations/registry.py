@@ -40,7 +40,7 @@ class Translated:
 
 @dataclasses.dataclass
 class Form:
-    """What an image is between two of the original's transforms."""
+    """The form of an image between two of the original's transforms."""
 
     # "pil", "image" (torchvision's), "tensor", "array" or "bgr" ((H, W, C) of NumPy), or "other":
     # no longer a picture.
@@ -84,7 +84,7 @@ _nothing: set[str] = set()
 def translation(
     *names: str, resamples: bool = False, sizes: bool = False
 ) -> Callable[[Maker], Maker]:
-    """Of torchvision's classes with these names, v1's and v2's; of timm's, after "timm."."""
+    """Translates torchvision's classes with these names, v1 and v2; timm's after "timm."."""
 
     def register(make: Maker) -> Maker:
         _translations.update({name: Translation(make, resamples, sizes) for name in names})
@@ -94,7 +94,7 @@ def translation(
 
 
 def own_class(name: str) -> Callable[[Maker], Maker]:
-    """Of the user's classes with this name. NoOperator where one does not do what it says."""
+    """Translates the user's classes with this name. NoOperator if one behaves differently."""
 
     def register(make: Maker) -> Maker:
         _own_classes[name] = Translation(make, False, False)
@@ -104,7 +104,7 @@ def own_class(name: str) -> Callable[[Maker], Maker]:
 
 
 def own_callable(make: Maker) -> Maker:
-    """Of any callable of the user's that has none by its name. NoOperator where it is not known."""
+    """Translates any other callable of the user's. NoOperator if it is not known."""
     _own_callables.append(Translation(make, False, False))
     return make
 
@@ -165,7 +165,7 @@ _OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 
 
 def _check_resampling(transform: Any, form: Form) -> None:
-    """Of tensors: torch's filters are near Pillow's only where both antialias bytes."""
+    """For tensors: torch's filters are near Pillow's only where both antialias bytes."""
     if _filter_of(transform).startswith("nearest") and form.dtype in ("uint8", "float32"):
         return
     if form.dtype != "uint8":
@@ -260,7 +260,7 @@ def opened(transform: Any) -> list[Any]:
 
 
 def _of_weights(preset: Any) -> list[Any]:
-    """What ``weights.transforms()`` does: it has no parts, and calls these functionals."""
+    """The work of ``weights.transforms()``: it has no parts, and calls these functionals."""
     first = importlib.import_module("torchvision.transforms")
     torch = importlib.import_module("torch")
     how = {"interpolation": preset.interpolation, "antialias": preset.antialias}

@@ -64,7 +64,7 @@ def _number(value: float, whole: bool = False) -> str:
 
 
 def _shared(ops: list[Any]) -> dict[str, Any]:
-    """What is drawn and filled alike by all operations."""
+    """Draws and fills that all operations share."""
     for op in ops:
         if type(op).__name__ != "AugmentOp" or not type(op).__module__.startswith("timm."):
             raise NoOperator("an operation of your own is among them")

@@ -18,7 +18,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, trans
 
 
 def _shared(transform: Any, form: Form) -> dict[str, Any]:
-    """What all of them have: how pixels are found, and what stands where there are none."""
+    """Shared arguments: how pixels are found, and the fill outside."""
     refuse_floats(form)
     arithmetic = arithmetic_of(transform, form)
     mode = str(getattr(transform.interpolation, "value", transform.interpolation))

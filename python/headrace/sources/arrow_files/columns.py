@@ -168,7 +168,7 @@ def _word(text: str) -> str:
 
 
 def _features(schema: Any) -> dict[str, Any]:
-    """Of Hugging Face, by column: names of classes and the like."""
+    """Hugging Face's features by column: names of classes and the like."""
     try:
         stored = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         features = stored["info"]["features"]
@@ -178,7 +178,7 @@ def _features(schema: Any) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """What paths in a table are relative to, and whether they may lead out of it."""
+    """The base of paths in a table, and whether they may lead out of it."""
 
     folder: str = ""  # empty: a table that the caller made, whose paths are its own
     outside: bool = False
@@ -280,7 +280,7 @@ def _plain(values: Any, column: Column) -> Any:
 
 
 def unpacked_bytes(values: Any) -> int:
-    """What the strings of a dictionary take where each row has its own; numbers take little."""
+    """Size of a dictionary's strings if each row has its own; numbers take little."""
     pa = pyarrow()
     total = 0
     for chunk in values.chunks:

@@ -101,7 +101,7 @@ class RowGroups:
                 yield chunk
 
     def marks(self, columns: Sequence[str]) -> list[Any]:
-        """What tells one set of files from another: sizes of all groups, bytes of some."""
+        """Distinguishes sets of files: sizes of all groups, bytes of some."""
         out: list[Any] = []
         for f, g in self.places:
             group = self.files.footers[f].row_group(g)
@@ -138,7 +138,7 @@ class RowGroups:
 
 
 def _decoded_bytes(chunk: Any) -> int:
-    """What a column takes, or more: of strings only what they take in the file is known."""
+    """Upper bound of a column's size: for strings only their size in the file is known."""
     numbers = chunk.num_values * _WIDTHS.get(chunk.physical_type, 0)
     return max(int(chunk.total_uncompressed_size), int(numbers))
 

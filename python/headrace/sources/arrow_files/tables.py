@@ -32,7 +32,7 @@ from headrace.sources.arrow_files.row_groups import OnDemand, RowGroups
 
 
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
-    """What the engine calls for ``format="parquet"`` and ``"arrow"``."""
+    """Called by the engine for ``format="parquet"`` and ``"arrow"``."""
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
     with reading(files[0]):  # a file that is at fault is named further in

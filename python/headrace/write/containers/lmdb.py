@@ -79,7 +79,7 @@ class LmdbWriter:
 
     @contextlib.contextmanager
     def _coded(self) -> Iterator[None]:
-        """What the library is refused, as the OSError that it was."""
+        """Raises the library's errors as the OSError that they were."""
         try:
             yield
         except self.library.Error as error:

@@ -16,7 +16,7 @@ from headrace.write import AppendingWriter, Schema, WriterRecord, picture_bytes,
 
 
 def extension(field: _core.Field) -> str:
-    """Of the field's members; of images and media, what stands before their own suffix."""
+    """Extension of the field's members; of images and media, the part before their own suffix."""
     if _has_own_suffix(field):
         return "" if field.name in _core.media() else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
