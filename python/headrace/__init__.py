@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.delivery.resident import resident
     from headrace.insight import doctor, region, watch
     from headrace.migrate import from_dataloader
+    from headrace.sources.stream import stream
     from headrace.trainers.grain import from_grain as from_grain
     from headrace.trainers.grain import grain as grain
 
@@ -88,6 +89,7 @@ __all__ = [
     "sampling",
     "simulated",
     "split",
+    "stream",
     "subset",
     "transforms",
     "unpack",
@@ -110,6 +112,7 @@ _LATE = {
     "prefetch": "headrace.delivery.prefetch",
     "region": "headrace.insight",
     "resident": "headrace.delivery.resident",
+    "stream": "headrace.sources.stream",
     "watch": "headrace.insight",
 }
 _LATE_MODULES = ("jobs", "ray", "trainers")  # attributes from then on

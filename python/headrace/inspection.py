@@ -286,6 +286,13 @@ def bottleneck(stats: Stats, packs: bool = True) -> str:
 _WITH_OTHERS = {"global_batch_size", "last_batch", "shuffle", "shuffle_window", "seed", "sampler"}
 
 
+def _batches(loader: ViewedLoader) -> str:
+    try:
+        return f"{len(loader):,}"
+    except TypeError:  # a stream's
+        return "unknown number"
+
+
 def describe(loader: ViewedLoader) -> str:
     """repr: every resolved value and where it came from, then what else was given."""
     assembly = loader.assembly
@@ -301,7 +308,7 @@ def describe(loader: ViewedLoader) -> str:
         "transforms": ", ".join(map(repr, assembly.pipeline.all_steps())) or "none",
         "fields": ", ".join(output["name"] for output in engine.outputs()),
         "batch_size": f"{rank_batch} per rank, {global_batch} global",
-        "batches": f"{engine.batches_per_epoch():,} per epoch, last_batch={given['last_batch']!r}",
+        "batches": f"{_batches(loader)} per epoch, last_batch={given['last_batch']!r}",
         "order": f"{engine.resolved('order')}, seed={given['seed']}",
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),

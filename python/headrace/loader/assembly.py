@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from headrace import _core, library_steps
+from headrace import _core, counters, library_steps
 from headrace.arguments import INT32, integer
 from headrace.errors import warn
 from headrace.loader.options import engine_options, sampler_given
@@ -25,6 +25,9 @@ from headrace.sources import open as open_source
 from headrace.surroundings import Surroundings
 from headrace.workers.pool import Pool
 
+if TYPE_CHECKING:
+    from headrace.sources.stream import OpenedStream
+
 
 def _native(source: Source, transforms: Any) -> Any:
     """What torchvision composes, as our list; whatever else is given, as it is."""
@@ -35,8 +38,25 @@ def _native(source: Source, transforms: Any) -> Any:
     return native_steps(source, transforms)
 
 
+_TABLES = ("decoded", "finished_before_crossing", "stages")  # of counters that all grow
+
+
+def _sum_of_counters(earlier: dict[str, Any], present: dict[str, Any]) -> dict[str, Any]:
+    """Counters of two engine's loaders, one after the other; what does not grow is as it is now."""
+    if not earlier:
+        return present
+    out = dict(present)
+    for name, value in present.items():
+        if name in _TABLES:
+            out[name] = {each: earlier[name].get(each, 0) + count for each, count in value.items()}
+        elif counters.LOADER.get(name, {}).get("grows"):
+            out[name] = earlier[name] + value
+    return out
+
+
 class Assembly:
-    """A loader's parts: ``source``, ``pipeline``, the keywords ``given``, ``workers``, ``shard``.
+    """A loader's parts: ``source``, ``pipeline``, the keywords ``given``, ``workers``, ``shard``;
+    ``stream`` is the source where it is one.
 
     given: the keywords as the user wrote them. kept: options of the engine that are no keywords.
     """
@@ -45,16 +65,26 @@ class Assembly:
         self, source: Any, transforms: Any, given: dict[str, Any], kept: Mapping[str, Any]
     ) -> None:
         self.given = given
-        self.source = open_source(source)
-        self.pipeline = Pipeline(_native(self.source, transforms))
+        self.source = open_source(source).opened()
+        self.stream = cast("OpenedStream", self.source) if self.source.is_stream else None
+        self.pipeline = Pipeline(_native(self.source.sample, transforms))
         self.workers = Pool(integer("python_workers", given["python_workers"], maximum=INT32))
         self.shard = resolve_shard(given["shard"])
+        if self.stream is not None:
+            from headrace.loader.stream_options import check_options, check_steps
+
+            check_options(self.stream, given, self.shard.world_size)
+            check_steps(self.pipeline.all_steps())
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
         self._surroundings = Surroundings()
         self._kept = {**kept, "lends": given["workers"] is not None}
         if self._kept["lends"] and given["finish"] == "auto":
             self._kept["finish"] = "host"  # rows that a device finishes are not lent
         self._streams = 0  # of the state that was loaded last
+        self._renewed: dict[str, Any] = {}  # keywords that the present engine's loader has instead
+        self._counted: dict[str, Any] = {}  # by those that were exchanged
+        self._in_vain: dict[str, int] = {}
+        self._bad_records: list[str] = []  # of these
         self._inspector: _core.Loader | None = None
         self._engine: _core.Loader | None = self.make()
 
@@ -133,9 +163,35 @@ class Assembly:
         engine = self.engine()
         state = engine.state()
         engine.close()
+        self._renewed = changes
         engine = self._engine = self.make(**changes)
         engine.load_state(state)
         return engine
+
+    def exchange(self) -> _core.Loader:
+        """Another engine's loader in the same place, for a stream whose number of records is
+        another by now. What was counted goes on. An error leaves everything as it was."""
+        engine = self.engine()
+        made = self.make(**self._renewed)
+        self._counted = _sum_of_counters(self._counted, engine.stats())
+        self._bad_records += engine.quarantine()
+        engine.close()
+        self._engine = made
+        return made
+
+    def discount(self, **counters: int) -> None:
+        """What the engine has counted of these was not for the consumer."""
+        for name, count in counters.items():
+            self._in_vain[name] = self._in_vain.get(name, 0) + count
+
+    def counted(self) -> dict[str, Any]:
+        """The engine's counters."""
+        out = _sum_of_counters(self._counted, self.engine().stats())
+        return {**out, **{name: out[name] - count for name, count in self._in_vain.items()}}
+
+    def bad_records(self) -> list[str]:
+        """As lines of JSON."""
+        return self._bad_records + self.engine().quarantine()
 
     def set_shard(self, shard: Shard, state: Mapping[str, int]) -> None:
         """Another engine's loader for another part of the global batch, at this state. An error
@@ -152,6 +208,7 @@ class Assembly:
                 made.close()
             raise
         engine.close()
+        self._renewed, self._counted, self._in_vain, self._bad_records = {}, {}, {}, []
         self._engine, self.shard, self.given["shard"] = made, shard, shard[:2]
         self.forget_inspector()
 
@@ -176,7 +233,10 @@ class Assembly:
         return Layout.of(self.engine().outputs())
 
     def inspector(self) -> _core.Loader:
-        """Makes single batches apart from the iteration, with their ids and keys."""
+        """Makes single batches apart from the iteration, with their ids and keys. ConfigError
+        HR0690 of a stream, which has none."""
+        if self.stream is not None:
+            self.stream.refuse("it has no batches by number, to look at apart from the iteration")
         if self._inspector is None:
             fields = self.field_names()
             hidden = [name for name in ("id", "key") if name not in fields]
@@ -201,3 +261,4 @@ class Assembly:
         self._engine = None
         if for_good:
             self.__dict__.pop("source", None)  # what ends later may close it again
+            self.stream = None

@@ -29,7 +29,8 @@ KEYWORDS = {
             ("`dataset`", "the source, and its transforms as the list `transforms`"),
             (
                 "an `IterableDataset`",
-                "HR0834; `hr.prefetch(dataloader, device)` feeds a GPU from it",
+                "HR0834; `hr.Loader(hr.stream(dataset), ...)` makes batches of its records, and "
+                "`hr.prefetch(dataloader, device)` feeds a GPU from the DataLoader",
             ),
         ),
         "the first argument is the source: hr.Loader(dataset, ...)",

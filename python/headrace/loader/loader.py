@@ -80,7 +80,7 @@ class Loader(Outputs):
         self._turn = Turn()
         self._loop = LoopTurn(self)
         self._loaded = LoadedState()
-        self._delivery: Delivery = EngineBatches(self._assembly)
+        self._delivery = self._delivered(EngineBatches(self._assembly))
         self._unused: _Unused | None = None
         self._latest: _Unused | None = None  # the iterator that was begun last
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
@@ -118,7 +118,9 @@ class Loader(Outputs):
     # Iteration.
 
     def __len__(self) -> int:
-        """Batches of a full epoch, equal on all ranks."""
+        """Batches of a full epoch, equal on all ranks. TypeError of a stream without length=."""
+        if self._assembly.stream is not None:
+            len(self._assembly.stream)
         return self._assembly.engine().batches_per_epoch()
 
     def __iter__(self) -> Iterator[Any]:
@@ -144,6 +146,14 @@ class Loader(Outputs):
         self._loop.begin()
         return Iteration(self._next, self._turn, form)
 
+    def _delivered(self, delivery: Delivery) -> Delivery:
+        """It, or around it what finds the end of a stream."""
+        if self._assembly.stream is None:
+            return delivery
+        from headrace.loader.stream_batches import StreamBatches
+
+        return StreamBatches(delivery, self._assembly)
+
     def _end_run(self) -> None:
         """The engine's loader is ours again, no batch of it on its way. In a turn of ours."""
         self._assembly.engine()
@@ -156,7 +166,8 @@ class Loader(Outputs):
         if not self._delivery.suits(form):
             before, self._delivery = self._delivery, EngineBatches(self._assembly)
             before.close()
-            self._delivery = delivery_for(form, self._assembly, before)
+            before = getattr(before, "inner", before)
+            self._delivery = self._delivered(delivery_for(form, self._assembly, before))
         self._delivery.begin(self._assembly.engine())
 
     def _next(self, iteration: Iteration) -> Any:
@@ -251,7 +262,8 @@ class Loader(Outputs):
 
     def _set_shard(self, shard: Shard) -> None:
         self._assembly.set_shard(shard, self.present_state())
-        before, self._delivery = self._delivery, EngineBatches(self._assembly)
+        before = self._delivery
+        self._delivery = self._delivered(EngineBatches(self._assembly))
         before.close()
 
     def _move(self, work: Callable[[], None]) -> None:
@@ -279,11 +291,17 @@ class Loader(Outputs):
         received = (self._delivery.received() or engine.state())["batch"]
         return float(engine.weight(max(received - 1, 0)))
 
-    def state_dict(self) -> dict[str, int]:
-        """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
-        return {"headrace": resume_state.VERSION, **self.present_state()}
+    def state_dict(self) -> dict[str, Any]:
+        """What was received so far: a few numbers, valid on other numbers of threads and ranks. Of
+        a stream also its iterable's state, where it has one, under "stream"."""
+        state = {"headrace": resume_state.VERSION, **self.present_state()}
+        if self._assembly.stream is None:
+            return state
+        from headrace.loader.stream_batches import resume_state as of_stream
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        return {**state, "stream": of_stream(self._assembly, state)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iteration begins after the last batch that ``state`` has counted.
 
         ``set_epoch`` with the epoch of the state leaves it there. ConfigError HR0162 for what is no
@@ -293,12 +311,14 @@ class Loader(Outputs):
         self._assembly.engine()
         self._turn.take_over(lambda: self._load_state(state))
 
-    def _load_state(self, state: Mapping[str, int]) -> None:
+    def _load_state(self, state: Mapping[str, Any]) -> None:
         self._end_run()
         assembly = self._assembly
         loaded = resume_state.state_from(state, assembly.engine().state())
         with assembly.streams_of(loaded):
             self._loaded.load(loaded, assembly)
+        if assembly.stream is not None:
+            assembly.stream.reader.load(loaded["epoch"], state.get("stream"))
         assembly.given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
         assembly.forget_inspector()
 
@@ -387,8 +407,8 @@ class Loader(Outputs):
 
     def stats(self) -> inspection.Stats:
         """Counters since the loader was made; ``stages`` in seconds summed over threads."""
-        counted = self._assembly.engine().stats()
-        workers = self._assembly.workers.counters()
+        counted = self._assembly.counted()
+        workers, stream = self._assembly.workers.counters(), self._assembly.stream
         return inspection.Stats(
             counted,
             wall_seconds=self._wall_seconds,
@@ -399,6 +419,7 @@ class Loader(Outputs):
             resident=self._assembly.engine().resolved("resident"),
             devices=self._delivery.stats(),
             remote=self._lent.counters() if self._lent is not None else {},
+            **({} if stream is None else {"stream": dict(stream.reader.counted)}),
         )
 
     def bottleneck(self) -> str:
@@ -409,7 +430,7 @@ class Loader(Outputs):
     @property
     def quarantine(self) -> list[dict[str, Any]]:
         """Bad records so far: epoch, position, record, key, code, what, file, action."""
-        return [json.loads(line) for line in self._assembly.engine().quarantine()]
+        return [json.loads(line) for line in self._assembly.bad_records()]
 
     @property
     def source(self) -> Source:
@@ -435,7 +456,7 @@ class Loader(Outputs):
             self._lent.close()
         with self._loop.stopped():
             self._delivery.close()
-            self._delivery = EngineBatches(self._assembly)
+            self._delivery = self._delivered(EngineBatches(self._assembly))
             self._assembly.close(for_good=exiting())
 
     def __enter__(self) -> Loader:

@@ -88,11 +88,11 @@ class Delivered:
         """The next iteration is this epoch's. See Loader.set_epoch."""
         self.loader.set_epoch(epoch)
 
-    def state_dict(self) -> dict[str, int]:
+    def state_dict(self) -> dict[str, Any]:
         """What was received so far. See Loader.state_dict."""
         return self.loader.state_dict()
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iteration begins after the last batch that ``state`` has counted."""
         self.loader.load_state_dict(state)
 

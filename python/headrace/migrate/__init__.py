@@ -147,7 +147,8 @@ def _refuse_iterable(dataloader: Any) -> None:
         raise REFUSED.error(
             f"{type(dataloader.dataset).__name__} is an IterableDataset, whose records have no "
             "numbers",
-            hint="hr.prefetch(dataloader, device) feeds a GPU from it; hr.open() reads shards",
+            hint="hr.Loader(hr.stream(dataset), transforms, batch_size=...) makes batches of its "
+            "records; hr.prefetch(dataloader, device) feeds a GPU from the DataLoader",
         )
 
 

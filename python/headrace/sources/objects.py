@@ -211,15 +211,23 @@ class ObjectReader:
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         try:
-            values = named_values(self.records[index], self.names)
-            out: list[Any] = []
-            for field, asked in zip(self.fields, wanted, strict=True):
-                out.append(self._checked(field, index, values) if asked else None)
-            return out
+            return self.crossed(self.records[index], index, wanted)
         except KeyboardInterrupt:
             raise
         except BaseException as failure:
             return describe(failure)
+
+    def crossed(self, record: Any, index: int, wanted: list[bool]) -> list[Any]:
+        """A record's values by field, as the engine takes them."""
+        values = named_values(record, self.names)
+        for field in self.fields:
+            if field.name not in values:
+                names = ", ".join(values)
+                raise ValueError(f"no field {field.name}, which record 0 has; it has {names}")
+        out: list[Any] = []
+        for field, asked in zip(self.fields, wanted, strict=True):
+            out.append(self._checked(field, index, values) if asked else None)
+        return out
 
     def _checked(self, field: _core.Field, index: int, values: Mapping[str, Any]) -> Any:
         value = self._crossing(field.name, values[field.name])

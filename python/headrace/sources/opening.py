@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,14 +98,36 @@ def open(
         from headrace.sources.objects import source_from_object
 
         return source_from_object(path, kinds=kinds, **params)
+    if _is_stream(path):
+        from headrace.sources.stream import stream
+
+        return stream(path, kinds=kinds, **params)
     if isinstance(path, Iterator):
         raise NOT_A_SOURCE.error(
             f"a {type(path).__name__} gives its values once and has no [i]",
-            hint="list(...) of it; paths of a folder come in order by sorted(...)",
+            hint="list(...) of it, sorted(...) of paths; hr.stream(...) for one epoch of records",
+        )
+    if callable(path) or hasattr(path, "__iter__"):
+        raise NOT_A_SOURCE.error(
+            f"{type(path).__name__} has no len() and [i]",
+            hint="hr.stream(...) of it, if it is an iterable of records or a function that gives "
+            "one",
         )
     raise NOT_A_SOURCE.error(
         f"{type(path).__name__} is neither a path nor an object with len() and [i]",
         hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
+    )
+
+
+def _is_stream(given: Any) -> bool:
+    """Whether it can only mean records in order: a generator function, or an IterableDataset of
+    torch or of Hugging Face."""
+    if inspect.isgeneratorfunction(given):
+        return True
+    homes = ("torch", "datasets")
+    return any(
+        base.__name__ == "IterableDataset" and base.__module__.partition(".")[0] in homes
+        for base in type(given).__mro__
     )
 
 

@@ -45,6 +45,8 @@ refinements: dict[str, Callable[..., Any]] = {}
 class Source:
     """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
 
+    is_stream = False  # see headrace.stream
+
     def __init__(
         self,
         engine: _core.Source,
@@ -67,6 +69,15 @@ class Source:
         # Paths of this source and of those that it is made of.
         inner = tuple(path for source in made_of for path in source.paths)
         self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
+
+    def opened(self) -> Source:
+        """It, for one loader; a stream has a position then."""
+        return self
+
+    @property
+    def sample(self) -> Source:
+        """Records that stand for all, by number."""
+        return self
 
     def __len__(self) -> int:
         return len(self.engine)

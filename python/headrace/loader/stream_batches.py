@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader's batches of a stream, whose end is known when it is reached.
+
+The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, draws, batches
+and the way to a device are those of any source. When the records have ended and the next batch
+cannot be full, an engine's loader takes its place that is made for as many records as there were,
+and makes the last batch as it would of a list of these. So nothing but the number of batches is
+found out late, and batches are equal to those of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace import _core
+from headrace.errors import Error
+from headrace.loader.assembly import Assembly
+from headrace.loader.deliveries import Delivery
+from headrace.loader.form import Form
+from headrace.loader.stream_options import check_options
+from headrace.sources.stream import OpenedStream
+from headrace.sources.stream_look import NOTHING
+from headrace.sources.stream_reader import CHANGED, Terms
+
+
+def stream_of(assembly: Assembly) -> OpenedStream:
+    assert assembly.stream is not None
+    return assembly.stream
+
+
+def resume_state(assembly: Assembly, state: Mapping[str, int]) -> dict[str, Any]:
+    """What a state of the loader needs of its stream, to begin there."""
+    source = stream_of(assembly)
+    ranks = assembly.shard.world_size if source.shards_itself else 1
+    position = state["batch"] * (state["global_batch"] // ranks)
+    return source.reader.state(state["epoch"], position)
+
+
+class StreamBatches:
+    """A delivery around another: that of the engine's batches, on the host or on devices."""
+
+    def __init__(self, inner: Delivery, assembly: Assembly) -> None:
+        self.inner = inner
+        self._assembly = assembly
+        self._source = stream_of(assembly)
+        self._reader = self._source.reader
+        self._is_tail = False  # the engine's loader is one for the records that there were
+        self._whole: dict[str, int] = {}  # a state of the one for an endless epoch
+        self._terms = Terms(1)
+        self._begun = 0, 0  # a batch, and how many had been counted then
+
+    def suits(self, form: Form) -> bool:
+        return self.inner.suits(form)
+
+    def begin(self, engine: _core.Loader) -> None:
+        state = self._whole = engine.state()
+        self._terms = self._terms_of(engine, state)
+        self._reader.begin(state["epoch"], self._position(state["batch"]), self._terms)
+        self._begun = state["batch"], engine.stats()["batches"]
+        self.inner.begin(engine)
+
+    def _terms_of(self, engine: _core.Loader, state: Mapping[str, int]) -> Terms:
+        source, shard, given = self._source, self._assembly.shard, self._assembly.given
+        check_options(source, given, shard.world_size)
+        divides = not source.shards_itself or shard.world_size == 1
+        terms = Terms(
+            state["global_batch"],
+            shard.rank,
+            shard.world_size,
+            state["seed"],
+            divides,
+            pads=given["last_batch"] == "pad",
+        )
+        if not divides and source.length and source.length % terms.global_batch:
+            last = engine.batches_per_epoch() - 1
+            if last >= source.length // terms.global_batch:  # it is not dropped
+                terms = terms._replace(tail=engine.indices(state["epoch"], last)[0])
+        return terms
+
+    def _position(self, batch: int) -> int:
+        """The first of a batch, as the reader counts."""
+        terms = self._terms
+        return batch * terms.global_batch // (1 if terms.divides else terms.world_size)
+
+    def _next_state(self) -> dict[str, int]:
+        return self.inner.received() or self._assembly.engine().state()
+
+    def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
+        if self._is_tail:
+            return self._next_of_tail(ended)
+        state = self._next_state()
+        first, end = self._bounds(state["batch"])
+        if first == end:
+            return self.inner.next(ended)  # after the last batch of a known length
+        self._reader.release(first)
+        if not self._reader.cannot_fill(end):
+            parts = None
+            try:
+                parts = self.inner.next(lambda: ended() or self._reader.cannot_fill(end))
+            except Error:
+                if not self._reader.cannot_fill(end):
+                    raise
+            if ended() or not self._reader.cannot_fill(end):
+                return parts
+            if parts is not None:
+                self.inner.take_back()
+        return self._at_end(state, ended)
+
+    def _bounds(self, batch: int) -> tuple[int, int]:
+        """The positions that a batch takes; none after the last one."""
+        engine, length = self._assembly.engine(), self._source.length
+        first = self._position(batch)
+        if length is None:
+            return first, self._position(batch + 1)
+        if batch >= engine.batches_per_epoch():
+            return first, first
+        if self._terms.divides:
+            return first, min(self._position(batch + 1), length)
+        return first, first + len(engine.indices(0, batch))
+
+    def _at_end(self, state: dict[str, int], ended: Callable[[], bool]) -> list[list[Any]] | None:
+        """The records end in this batch, or before it."""
+        reader, epoch, batch = self._reader, state["epoch"], state["batch"]
+        if reader.failure is not None:
+            raise reader.failure[1]
+        records = reader.end or 0
+        if records == 0:
+            raise NOTHING.error(f"{self._source.name} gave no record in epoch {epoch}")
+        self._end_whole(state)
+        left = records - self._position(batch)
+        if left <= -self._terms.global_batch:
+            raise CHANGED.error(
+                f"{self._position(batch):,} records of epoch {epoch} were received, and "
+                f"{self._source.name} gives {records:,}"
+            )
+        drops = self._assembly.given["last_batch"] == "drop"
+        if left <= 0 or (drops and records >= self._terms.global_batch):
+            self._begin_epoch(epoch + 1)
+            return None
+        self._make_tail(state, records)
+        return self._next_of_tail(ended)
+
+    def _end_whole(self, state: dict[str, int]) -> None:
+        """Batches of repeated records, made while the end was not known, are not counted."""
+        self._reader.leave()
+        self.inner.end()
+        engine, (first, counted) = self._assembly.engine(), self._begun
+        more = engine.stats()["batches"] - counted - (state["batch"] - first)
+        rows = len(engine.indices(state["epoch"], state["batch"]))
+        self._assembly.discount(batches=more, records=more * rows)
+        self._begun = state["batch"], engine.stats()["batches"]
+
+    def _make_tail(self, state: dict[str, int], records: int) -> None:
+        """Raises where the ranks do not fit the last batch, or nothing is left of it."""
+        engine = self._assembly.engine()
+        engine.load_state(state)  # which halts it
+        self._whole = state
+        self._source.records = records
+        try:
+            tail = self._assembly.exchange()
+        except BaseException:
+            self._source.records = self._endless()
+            raise
+        self._is_tail = True
+        known = tail.state()
+        tail.load_state({**state, "records": known["records"], "fingerprint": known["fingerprint"]})
+        self._reader.begin(state["epoch"], self._position(state["batch"]), self._terms)
+        if self._terms.pads:
+            self._reader.read_first(min(self._terms.global_batch, records))
+        self.inner.begin(tail)
+
+    def _next_of_tail(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
+        parts = self.inner.next(ended)
+        if parts is None and not ended():
+            self._begin_epoch(self._whole["epoch"] + 1)
+        return parts
+
+    def _endless(self) -> int:
+        return self._source.opened().records
+
+    def _begin_epoch(self, epoch: int) -> None:
+        """The engine's loader for an endless epoch stands at the begin of this one."""
+        self._reader.leave()
+        self.inner.end()
+        self._give_up_tail()
+        self._assembly.engine().set_epoch(epoch)  # which halts it
+        self._reader.close()
+
+    def _give_up_tail(self) -> None:
+        if not self._is_tail:
+            return
+        self._source.records = self._endless()
+        self._assembly.exchange()
+        self._is_tail = False
+
+    def take_back(self) -> None:
+        self.inner.take_back()
+
+    def end(self) -> None:
+        self._reader.leave()
+        self.inner.end()
+        state = self.received() or self._assembly.engine().state()
+        self._give_up_tail()
+        self._assembly.engine().load_state(state)  # which halts it
+
+    def received(self) -> dict[str, int] | None:
+        if not self._is_tail:
+            return self.inner.received()
+        tail = self._next_state()
+        same = ("records", "fingerprint")
+        return {**tail, **{name: self._whole[name] for name in same}}
+
+    def stats(self) -> dict[str, Any]:
+        return self.inner.stats()
+
+    def close(self) -> None:
+        self._reader.leave()
+        self.inner.close()
+        self._reader.close()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of a loader's keywords go with a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from headrace import _core
+from headrace.errors import declare
+from headrace.loader.options import KEYWORDS
+from headrace.sources.stream import OpenedStream
+
+NOT_FOR_STREAMS = declare(
+    "HR0696",
+    "config",
+    "option needs records by number",
+    "A stream gives its records in the order of its iterable, once in an epoch. Options that draw "
+    "records from all of the epoch, or keep them for the next one, need a list or files.",
+)
+_REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "shuffle": (bool, "hr.stream(records, shuffle_buffer=10_000)"),
+    "sampler": (lambda value: value is not None, "let the iterable give them in that order"),
+    "on_error": (
+        lambda value: value == "substitute",
+        'on_error="skip", or an iterable that leaves bad records out',
+    ),
+    "resident": (lambda value: value is True, "hr.open(list(records)) keeps them in memory"),
+    "cache": (lambda value: value is not None, "hr.open(list(records)) keeps them in memory"),
+    "workers": (lambda value: value is not None, "python_workers= are processes for transforms"),
+}
+
+
+def check_options(source: OpenedStream, given: Mapping[str, Any], world_size: int) -> None:
+    """ConfigError HR0696 for keywords of Loader that a stream cannot have."""
+    for name, (is_refused, instead) in _REFUSED.items():
+        if is_refused(given[name]):
+            raise NOT_FOR_STREAMS.error(f"{name}={given[name]!r} with a stream", hint=instead)
+    if given["index"] != KEYWORDS["index"].default and given["index"]:
+        raise NOT_FOR_STREAMS.error(
+            f"index={given['index']!r} with a stream", hint="index=False, or files"
+        )
+    if not source.shards_itself or world_size == 1:
+        return
+    if source.length is None:
+        raise NOT_FOR_STREAMS.error(
+            f"a stream that shards itself, on {world_size} ranks, without length=: ranks would "
+            "have different numbers of batches, and wait for each other",
+            hint="hr.stream(..., length=records of all ranks together)",
+        )
+    if given["last_batch"] == "pad" or given["uneven"]:
+        raise NOT_FOR_STREAMS.error(
+            "a stream that shards itself, with "
+            + (
+                'last_batch="pad"'
+                if given["last_batch"] == "pad"
+                else f"uneven={given['uneven']!r}"
+            ),
+            hint='last_batch="drop"; ranks have records of their own, and equally many',
+        )
+
+
+def check_steps(steps: Iterable[Any]) -> None:
+    """ConfigError HR0696 for transforms that take other records of the epoch."""
+    known = _core.operators()
+    for step in steps:
+        name = type(step).__name__
+        if known.get(name, {}).get("scope") == "partners":
+            raise NOT_FOR_STREAMS.error(
+                f"{name} takes other records from all of the epoch", hint="a list, or files"
+            )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order that a shuffle buffer gives a stream: arithmetic on (seed, epoch, record), so that a
+run resumes in it without the buffer's contents.
+
+Record i is held until the stream is at i + d, where d is drawn from [0, 2 * size) for this record
+alone. So about ``size`` records are held, never more than twice as many, and no record moves by
+more places than that: the record at a place depends on those around it only, and the order is the
+same from wherever it is begun.
+
+>>> order = ShuffleBuffer(2, seed=5, epoch=0)
+>>> [number for number, _ in order.of(enumerate("abcdefgh"))]
+[2, 0, 1, 3, 4, 5, 6, 7]
+>>> order.begin(6)
+(3, 3)
+>>> [number for number, _ in order.of((number, "") for number in range(3, 8))][3:]
+[6, 7]
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+_BITS = 32  # behind the point: no two records are held equally long
+_BLOCK = 4096  # draws that are made at once
+
+
+class ShuffleBuffer:
+    """The order of one epoch. size: 0 leaves it as it is."""
+
+    def __init__(self, size: int, seed: int, epoch: int) -> None:
+        self._span = max(1, 2 * size)
+        self._key = np.array([seed % (1 << 64), epoch], np.uint64)
+        self._block, self._draws = -1, np.empty(0, np.uint64)
+
+    def begin(self, place: int) -> tuple[int, int]:
+        """For an order that begins at this place: the first record that it needs, and how many of
+        those that ``of`` gives from there come before that place."""
+        first = max(0, place - self._span + 1)
+        return first, place - first
+
+    def _until(self, number: int) -> int:
+        """Where the stream is when the record's turn comes."""
+        if self._span == 1:
+            return number << _BITS
+        block, within = divmod(number, _BLOCK)
+        if block != self._block:
+            draws = np.random.Philox(key=self._key, counter=np.array([0, block, 0, 0], np.uint64))
+            self._block, self._draws = block, draws.random_raw(_BLOCK) >> np.uint64(64 - _BITS)
+        return (number << _BITS) + int(self._draws[within]) * self._span
+
+    def of(self, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+        """Numbered records, ascending by one, in this order."""
+        held: list[tuple[int, int, Any]] = []
+        for number, record in records:
+            heapq.heappush(held, (self._until(number), number, record))
+            while held and held[0][0] <= (number + 1) << _BITS:
+                yield heapq.heappop(held)[1:]
+        while held:
+            yield heapq.heappop(held)[1:]

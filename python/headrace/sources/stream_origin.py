@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gives a stream's records: a function, an iterable or an iterator, and how a pass over it
+begins: at its start, or where a state of it says."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from headrace.errors import declare, warn
+from headrace.sources.source import NOT_A_SOURCE
+from headrace.steps import describe
+
+ONCE = declare(
+    "HR0693",
+    "config",
+    "stream cannot be read again",
+    "An iterator gives its records once. A function that returns one, or an object with __iter__, "
+    "can be read again in each epoch, and after a resume: hr.stream(function) in place of "
+    "hr.stream(function()).",
+)
+FAILED = declare(
+    "HR0691",
+    "data",
+    "stream failed",
+    "The iterable raised an exception. Records before it were delivered as far as they fill "
+    "batches. It cannot go on after that, so on_error= has no say in it.",
+)
+_PATIENCE = 5.0  # seconds that a generator has to end when it is closed
+_ASKED = ("epoch", "rank", "world_size")
+
+
+class Shares(NamedTuple):
+    """Which pass over the records it is, for a function that asks."""
+
+    epoch: int = 0
+    rank: int = 0
+    world_size: int = 1
+
+
+class Origin:
+    """The iterable that a stream was given."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self._asked: tuple[str, ...] = ()
+        self._used = self._moved = False
+        self.is_function = callable(given) and not hasattr(given, "__iter__")
+        self.is_once = isinstance(given, Iterator) and not _has_state(given)
+        if self.is_function:
+            self._asked = _asked_by(given)
+        elif not hasattr(given, "__iter__"):
+            raise NOT_A_SOURCE.error(
+                f"{type(given).__name__} is neither iterable nor a function that returns what is",
+                hint="hr.stream(function), where function() is a generator",
+            )
+        self._start = None
+        if _has_state(given):
+            with contextlib.suppress(Exception):  # some have one only once they are iterated
+                self._start = _state_of(given)
+
+    @property
+    def name(self) -> str:
+        name = getattr(self._given, "__name__", "") if self.is_function else ""
+        return name or type(self._given).__name__
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether its images are upright as they come, as the library has rotated them."""
+        return type(self._given).__module__.partition(".")[0] == "datasets"
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the labels that the object knows."""
+        return [str(name) for name in getattr(self._given, "classes", None) or ()]
+
+    @property
+    def asks_for_rank(self) -> bool:
+        return "rank" in self._asked
+
+    def check(self) -> None:
+        """ConfigError HR0693 where it was read before and cannot be again."""
+        if self.is_once and self._used:
+            raise ONCE.error(
+                f"a {self.name} gives its records once, and it was read before",
+                hint="hr.stream(function), where function() returns a fresh one for each epoch",
+            )
+
+    def open(self, shares: Shares, state: Any = None) -> Pass:
+        """A pass from its start, or from a state that one gave. HR0691 where that fails."""
+        self.check()
+        self._used = True
+        try:
+            return self._opened(shares, state)
+        except Exception as failure:
+            raise FAILED.error(
+                f"{self.name} failed when epoch {shares.epoch} began: {describe(failure)}"
+            ) from failure
+
+    def _opened(self, shares: Shares, state: Any) -> Pass:
+        records = self._given
+        if self.is_function:
+            records = records(**{name: getattr(shares, name) for name in self._asked})
+        if hasattr(records, "set_epoch"):
+            records.set_epoch(shares.epoch)
+        of_object = _has_state(records)
+        if of_object and state is not None:
+            records.load_state_dict(copy.deepcopy(state))
+            self._moved = not self.is_function
+        elif of_object and self._moved and self._start is not None:
+            records.load_state_dict(copy.deepcopy(self._start))
+        self._moved |= of_object and isinstance(records, Iterator)
+        iterator = iter(records)
+        holder = records if of_object else iterator if _has_state(iterator) else None
+        if state is not None and not of_object:
+            if holder is None:
+                raise TypeError("it has no load_state_dict(), and the state is of one that has")
+            iterator.load_state_dict(copy.deepcopy(state))
+        return Pass(iterator, holder)
+
+
+class Pass:
+    """One pass over the records, closed when it is dropped in mid-epoch."""
+
+    def __init__(self, iterator: Iterator[Any], holder: Any) -> None:
+        self._iterator = iterator
+        self._holder = holder
+        self._failure: Exception | None = None
+
+    def __next__(self) -> Any:
+        if self._failure is not None:
+            raise self._failure
+        return next(self._iterator)
+
+    def fail_next(self, failure: Exception) -> None:
+        """It has failed, and what it raised is for its next reader."""
+        self._failure = failure
+
+    @property
+    def has_state(self) -> bool:
+        return self._holder is not None
+
+    def state(self) -> Any:
+        """What a pass begins with that goes on after the record given last."""
+        return _state_of(self._holder)
+
+    def close(self) -> None:
+        """Ends a generator, whose ``finally`` may take a while or fail: then a warning says so."""
+        close = getattr(self._iterator, "close", None)
+        if not inspect.isgenerator(self._iterator) or self._iterator.gi_frame is None:
+            return
+        failures: list[Exception] = []
+
+        def end() -> None:
+            try:
+                close()  # type: ignore[misc]
+            except Exception as failure:
+                failures.append(failure)
+
+        thread = threading.Thread(target=end, name="headrace stream close", daemon=True)
+        thread.start()
+        thread.join(_PATIENCE)
+        name = getattr(self._iterator, "__name__", "the generator")
+        if thread.is_alive():
+            warn(f"{name} was closed before its end, and still runs after {_PATIENCE:g} s")
+        elif failures:
+            warn(f"{name} was closed before its end, and raised {describe(failures[0])}")
+
+
+def _asked_by(function: Any) -> tuple[str, ...]:
+    """What it takes of epoch, rank and world_size, by name."""
+    try:
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()
+    needed = [
+        name
+        for name, each in parameters.items()
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    if unknown := [name for name in needed if name not in _ASKED]:
+        raise NOT_A_SOURCE.error(
+            f"the function needs {', '.join(unknown)}, and a stream calls it with epoch, rank and "
+            "world_size, as far as it takes them",
+            hint=f"hr.stream(functools.partial(function, {unknown[0]}=...))",
+        )
+    asked = tuple(name for name in _ASKED if name in parameters)
+    if ("rank" in asked) != ("world_size" in asked):
+        raise NOT_A_SOURCE.error("a function that takes rank takes world_size, too")
+    return asked
+
+
+def _has_state(records: Any) -> bool:
+    return hasattr(records, "state_dict") and hasattr(records, "load_state_dict")
+
+
+def _state_of(holder: Any) -> Any:
+    return copy.deepcopy(holder.state_dict())

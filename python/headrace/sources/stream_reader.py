@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine reads of a stream: records by position, pulled in order as far as they are asked
+for.
+
+The engine numbers the records of an epoch from 0 on, and its loader believes that there are as many
+as ``ENDLESS``. Where the iterable ends is noted here (``end``), and positions from there on repeat
+the last record: no batch with one of these is delivered. Records that were given are held until
+their batch was received, since the engine may ask again.
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from headrace.errors import Error, declare, warn
+from headrace.sources.objects import ObjectReader
+from headrace.sources.stream_look import Looked, own
+from headrace.sources.stream_order import ShuffleBuffer
+from headrace.sources.stream_origin import FAILED, Origin, Pass, Shares
+from headrace.steps import describe
+from headrace.surroundings import Surroundings
+
+ENDLESS = 1 << 40  # records of an epoch whose end is not known
+
+_PATIENCE = 0.5  # seconds that a record may take when its pass is closed
+
+ENDED_EARLY = declare(
+    "HR0692",
+    "data",
+    "stream ended early",
+    "An epoch has as many records as length= says, on all ranks. What comes after them is not "
+    "read; an iterable that ends before is an error, or ranks would part.",
+)
+CHANGED = declare(
+    "HR0697",
+    "data",
+    "stream is shorter than it was",
+    "A run that is resumed, or goes back in its epoch, reads the iterable again, which must give "
+    "the same records. This one ends before the place where the run was.",
+)
+STATELESS = declare(
+    "HR0695",
+    "config",
+    "stream has no state",
+    "A stream resumes exactly where its iterable has state_dict() and load_state_dict(), as those "
+    "of Hugging Face and torchdata have. Others are read again from the epoch's start, and what "
+    "was received is dropped; replay=False makes that an error.",
+)
+
+
+class Terms(NamedTuple):
+    """How the engine's positions are divided, and what the order is drawn from."""
+
+    global_batch: int
+    rank: int = 0
+    world_size: int = 1
+    seed: int = 0
+    divides: bool = True  # every rank reads all records and takes its part of them
+    tail: int = 0  # where ranks have streams of their own: the first position of the last batch
+    pads: bool = False  # the last batch, with the first records
+
+
+class _Snapshot(NamedTuple):
+    number: int  # of the next record
+    state: Any
+
+
+class StreamReader:
+    """Maps positions to records; the engine calls read, key and integer_column.
+
+    A loader has one. ``begin``, ``release`` and ``state`` are its consumer's calls; one reader of
+    the engine's and, now and then, its workers call the others.
+    """
+
+    def __init__(
+        self, origin: Origin, rows: ObjectReader, looked_at: Looked, buffer: int, length: int | None
+    ) -> None:
+        self.surroundings = Surroundings()  # of the loader that was iterated last
+        self.end: int | None = None  # records of the epoch, once they are known
+        self.failure: tuple[int, Error] | None = None  # and the position where it takes effect
+        self.counted = {"read": 0, "dropped": 0}
+        self._origin, self._rows, self._looked_at = origin, rows, looked_at
+        self._buffer, self._length = buffer, length
+        self._lock = threading.Lock()
+        self._terms = Terms(1)
+        self._epoch = -1  # none was begun
+        self._pass: Pass | None = None
+        self._order: Iterator[tuple[int, Any]] = iter(())
+        self._next = 0  # position of what the order gives next
+        self._low = 0  # lowest that may be asked for
+        self._received = 0  # up to here, as the consumer says
+        self._number = 0  # records that the iterable has given
+        self._held: dict[int, tuple[int, Any]] = {}
+        self._first: dict[int, tuple[int, Any]] = {}  # that pad the last batch
+        self._last: tuple[int, Any] = 0, looked_at.records[0]
+        self._leaving = False
+        self._snapshots: list[_Snapshot] = []
+        self._snapshots_of = 0  # an epoch
+        self._loaded: tuple[int, _Snapshot] | None = None  # an epoch's
+
+    # The consumer's calls. No read is under way in begin and close.
+
+    def begin(self, epoch: int, position: int, terms: Terms) -> None:
+        """The engine will ask for what comes from this position on, of this rank's own or of all.
+
+        ConfigError HR0693 where the records cannot be had again, HR0695 where they were to be read
+        again and must not be.
+        """
+        self._leaving = False
+        same = (self._epoch, *self._terms[:5]) == (epoch, *terms[:5])
+        self._terms = terms
+        if same and self._low <= position <= self._next and self._pass is not None:
+            self._received = position
+            self._drop_received()
+            if self.failure is not None:  # those who go on after it read again
+                self._open(epoch, position)
+            return
+        if self._snapshots_of != epoch:
+            self._snapshots, self._snapshots_of = [], epoch
+        self._open(epoch, position)
+
+    def _open(self, epoch: int, position: int) -> None:
+        order = ShuffleBuffer(self._buffer, self._terms.seed, epoch)
+        number, left_out = order.begin(position)
+        snapshot = self._snapshot_before(epoch, number)
+        if number > snapshot.number and snapshot.number == 0:
+            self._say_replay(epoch, number)
+        self.close()
+        shares = Shares(epoch, self._terms.rank, self._terms.world_size)
+        if snapshot.number or not (opened := self._looked_at.take(shares)):
+            opened = self._origin.open(shares, snapshot.state), ()
+        self._pass, looked_at = opened
+        self._epoch, self._next, self._number = epoch, position - left_out, 0
+        self._low = self._received = position
+        self.end, self.failure = None, None
+        self._held, self._first = {}, {}
+        self._order = order.of(self._records(self._pass, looked_at, snapshot.number, number))
+
+    def _snapshot_before(self, epoch: int, number: int) -> _Snapshot:
+        if self._loaded is not None and self._loaded[0] == epoch:
+            bisect.insort(self._snapshots, self._loaded[1], key=lambda each: each.number)
+            self._loaded = None
+        fit = [each for each in self._snapshots if each.number <= number]
+        return fit[-1] if fit else _Snapshot(0, None)
+
+    def _say_replay(self, epoch: int, records: int) -> None:
+        if not self._looked_at.replay:
+            raise STATELESS.error(
+                f"{self._origin.name} cannot go on after {records:,} records of epoch {epoch}",
+                hint="an iterable with state_dict() and load_state_dict(), or replay=True",
+            )
+        warn(
+            f"{records:,} records of epoch {epoch} are read again and dropped: there is no state "
+            f"of {self._origin.name} to begin with (by its state_dict() and load_state_dict())"
+        )
+
+    def release(self, position: int) -> None:
+        """What comes before this position was received. Does not wait for a read."""
+        self._received = max(self._received, position)
+
+    def _drop_received(self) -> None:
+        position = self._received
+        for done in range(self._low, min(position, self._next)):
+            self._held.pop(done, None)
+        self._low = max(self._low, position)
+        needed = ShuffleBuffer(self._buffer, 0, 0).begin(position)[0]
+        while len(self._snapshots) > 1 and self._snapshots[1].number <= needed:
+            del self._snapshots[0]
+
+    def cannot_fill(self, end: int) -> bool:
+        """Whether it is known that the records end, or fail, before this position."""
+        known = self.end if self.failure is None else self.failure[0]
+        return known is not None and known < end
+
+    def position_of(self, batch: int) -> int:
+        """The first that this rank counts in a batch."""
+        terms = self._terms
+        return batch * (terms.global_batch if terms.divides else _rows(terms))
+
+    def state(self, epoch: int, position: int) -> dict[str, Any]:
+        """What a resume at this position begins with: a record's number, and the iterable's state
+        before it."""
+        number = ShuffleBuffer(self._buffer, 0, 0).begin(position)[0]
+        if self._loaded is not None and self._loaded[0] == epoch:
+            return self._loaded[1]._asdict()
+        fit = [each for each in list(self._snapshots) if each.number <= number]
+        found = fit[-1] if fit and epoch == self._snapshots_of else _Snapshot(0, None)
+        return found._asdict()
+
+    def load(self, epoch: int, state: Any) -> None:
+        """What ``state`` gave, for the pass over this epoch that is begun next."""
+        self._loaded, self._snapshots = None, []
+        self.close()
+        if isinstance(state, Mapping) and state.get("state") is not None:
+            self._loaded = epoch, _Snapshot(int(state["number"]), state["state"])
+
+    def read_first(self, records: int) -> None:
+        """Reads the first records of the epoch again, where they pad a last batch and are not held
+        any more."""
+        if all(number in self._first for number in range(records)):
+            return
+        warn(f'last_batch="pad" reads the first {records:,} records of the epoch again')
+        shares = Shares(self._epoch, self._terms.rank, self._terms.world_size)
+        again, number = self._origin.open(shares), 0
+        numbered = self._records(again, (), 0, 0)
+        order = ShuffleBuffer(self._buffer, self._terms.seed, self._epoch).of(numbered)
+        for number, record in zip(range(records), order, strict=False):
+            self._first[number] = record
+        again.close()
+
+    def leave(self) -> None:
+        """What is under way is not wanted: a call of the engine's ends with its present record."""
+        self._leaving = True
+
+    def close(self) -> None:
+        """Ends the pass that is under way, unless the iterable hangs in its next record."""
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
+        opened, self._pass = self._pass, None
+        self._order = iter(())
+        self._epoch = -1
+        self._lock.release()
+        if opened is not None:
+            opened.close()
+
+    # The engine's.
+
+    def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
+        """For each position the values by field (None where not wanted), or what went wrong."""
+        return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
+
+    def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
+        number = index
+        try:
+            if self._leaving:
+                return "the loader has moved on"
+            number, record = self._at(index)
+            return self._rows.crossed(record, number, wanted)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as failure:
+            return f"record {number} of {self._origin.name}: {describe(failure)}"
+
+    def key(self, index: int) -> str:
+        """The record's number in what the iterable gives."""
+        found = self._held.get(self._own(index))
+        return str(found[0] if found else index)
+
+    def integer_column(self, name: str) -> list[int]:
+        raise TypeError(f"a stream has no column {name!r}")
+
+    def _at(self, index: int) -> tuple[int, Any]:
+        with self._lock:
+            if self._pass is None:  # to learn what the fields are
+                return index, self._looked_at.records[index]
+            self._drop_received()
+            position = self._own(index)
+            if position in self._first and position not in self._held:
+                return self._first[position]
+            while self._next <= self._through(position) and self._pull():
+                pass
+            return self._held.get(position) or self._last
+
+    def _own(self, index: int) -> int:
+        """The engine's position as this rank counts: the same where every rank reads all."""
+        terms = self._terms
+        if terms.divides or terms.world_size == 1:
+            return index
+        batch, within = divmod(index, terms.global_batch)
+        first = terms.rank * _rows(terms)
+        if terms.tail and index >= terms.tail:
+            within, first = index - terms.tail, 0
+        return batch * _rows(terms) + within - first
+
+    def _through(self, position: int) -> int:
+        """How far is read for it. Where ranks take parts of a batch, it is delivered by none unless
+        all of it is known to exist."""
+        terms = self._terms
+        if not terms.divides or terms.world_size == 1:
+            return position
+        end = (position // terms.global_batch + 1) * terms.global_batch
+        return min(end, self._length or end) - 1
+
+    def _pull(self) -> bool:
+        """The next record in order; False where there is none."""
+        if self.end is not None or self.failure is not None:
+            return False
+        if self._leaving:
+            raise LookupError("the loader has moved on")
+        try:
+            numbered = next(self._order, None)
+        except Error as failure:
+            self.failure = self._next, failure
+            return False
+        if numbered is None:
+            self._note_end()
+            return False
+        if self._next >= self._low:
+            self._held[self._next] = self._last = numbered
+        if self._next < self._terms.global_batch and self._terms.pads:
+            self._first[self._next] = numbered
+        self._next += 1
+        self._drop_others()
+        return True
+
+    def _note_end(self) -> None:
+        records = self._number
+        if self._length is None:
+            self.end = records
+            return
+        of_rank = "" if self._terms.divides else f"rank {self._terms.rank} of "
+        self.failure = (
+            records,
+            ENDED_EARLY.error(
+                f"{of_rank}{self._origin.name} ended after {records:,} records in epoch "
+                f"{self._epoch}; length={self._length:,} is of all ranks",
+                hint="length= of what there is, or an iterable that begins again",
+            ),
+        )
+
+    def _drop_others(self) -> None:
+        """Of a global batch that is complete, what other ranks take."""
+        terms = self._terms
+        if terms.world_size == 1 or not terms.divides or self._next % terms.global_batch:
+            return
+        base = self._next - terms.global_batch
+        first, end = (terms.global_batch * (terms.rank + k) // terms.world_size for k in (0, 1))
+        for within in [*range(first), *range(end + 1, terms.global_batch)]:
+            self.counted["dropped"] += self._held.pop(base + within, None) is not None
+
+    def _records(
+        self, opened: Pass, looked_at: tuple[Any, ...], number: int, first: int
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbered, from ``first`` on; ``opened`` gives those from ``number`` on, or after those
+        that were looked at."""
+        waiting = list(looked_at)
+        while True:
+            due = number > 0 and number % self._terms.global_batch == 0
+            if due and opened.has_state and opened is self._pass and not waiting:
+                known = self._snapshots[-1].number if self._snapshots else 0
+                if number > known:
+                    self._snapshots.append(_Snapshot(number, opened.state()))
+            try:
+                record = waiting.pop(0) if waiting else own(next(opened))
+            except StopIteration:
+                return
+            except Exception as failure:
+                raise FAILED.error(
+                    f"{self._origin.name} failed at record {number} of epoch {self._epoch}: "
+                    f"{describe(failure)}"
+                ) from failure
+            self.counted["read"] += 1
+            if opened is self._pass:
+                self._number = number + 1
+            if number >= first:
+                yield number, record
+            number += 1
+
+
+def _rows(terms: Terms) -> int:
+    return terms.global_batch // terms.world_size

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader of a stream resumes at every step: by the iterable's state where it has one, else by
+reading again, which is said."""
+
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+Records = list[dict[str, Any]]
+
+
+def numbers(count: int) -> Records:
+    return [{"i": i, "name": f"r{i}"} for i in range(count)]
+
+
+def given_by(records: Records) -> Callable[[], Iterator[dict[str, Any]]]:
+    def function() -> Iterator[dict[str, Any]]:
+        yield from records
+
+    return function
+
+
+def ids(loader: hr.Loader) -> list[list[int]]:
+    return [batch.i.tolist() for batch in loader]
+
+
+class Stateful:
+    """As a streaming dataset of Hugging Face: its state is the object's, of the pass begun last."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.epoch = self.at = 0
+        self.begin = 0
+        self.given = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.at, "epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.begin = state["at"]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self.at = self.begin
+        while self.at < len(self.records):
+            self.at += 1
+            self.given += 1
+            yield self.records[self.at - 1]
+
+
+class WithStatefulIterator:
+    """The state is the iterator's, as torchdata's are."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+
+    def __iter__(self) -> Any:
+        return _Cursor(self.records)
+
+
+class _Cursor:
+    def __init__(self, records: Records) -> None:
+        self.records, self.at = records, 0
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        if self.at == len(self.records):
+            raise StopIteration
+        self.at += 1
+        return self.records[self.at - 1]
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.at}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.at = state["at"]
+
+
+def forms_of(records: Records) -> dict[str, Callable[[], Any]]:
+    return {
+        "state": lambda: Stateful(records),
+        "iterator": lambda: WithStatefulIterator(records),
+        "function": lambda: given_by(records),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*read again")
+@pytest.mark.parametrize("buffer", [0, 6])
+@pytest.mark.parametrize("form", ["state", "iterator", "function"])
+@pytest.mark.parametrize("last_batch", ["keep", "pad", "drop"])
+def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
+    make = forms_of(numbers(42))[form]
+    keywords: Any = {"global_batch_size": 4, "last_batch": last_batch, "seed": 6}
+
+    def loader(**more: Any) -> hr.Loader:
+        return hr.Loader(hr.stream(make(), shuffle_buffer=buffer), **keywords, **more)
+
+    whole = loader()
+    expected = [ids(whole) for _ in range(2)]
+    steps = len(expected[0])
+    for step in range(2 * steps):
+        run = loader()
+        batches, states = [], []
+        while len(batches) <= step:
+            for batch in run:
+                batches.append(batch.i.tolist())
+                if len(batches) > step:
+                    states.append(json.loads(json.dumps(run.state_dict())))
+                    break
+        assert batches == [*expected[0], *expected[1]][: step + 1]
+        run.close()
+        for world in (1, 2):
+            parts = []
+            for rank in range(world):
+                resumed = loader(shard=(rank, world))
+                resumed.load_state_dict(states[0])
+                parts.append(ids(resumed))
+            rest = [list(itertools.chain(*each)) for each in zip(*parts, strict=True)]
+            epoch, batch = divmod(step + 1, steps)
+            if batch == 0:  # at the end of an epoch
+                epoch, batch = epoch - 1, steps
+            assert rest == expected[epoch][batch:]
+
+
+def test_a_resume_with_a_state_reads_only_what_is_near() -> None:
+    first = Stateful(numbers(2000))
+    loader = hr.Loader(hr.stream(first, shuffle_buffer=20), batch_size=10, seed=4)
+    batches = iter(loader)
+    for _ in range(150):
+        next(batches)
+    state = loader.state_dict()
+    rest = [batch.i.tolist() for batch in batches]
+    second = Stateful(numbers(2000))
+    resumed = hr.Loader(hr.stream(second, shuffle_buffer=20), batch_size=10, seed=4)
+    resumed.load_state_dict(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ids(resumed) == rest
+    assert second.given < 600
+    assert len(ids(resumed)) == 200  # the next epoch is a whole one
+    assert len(json.dumps(state)) < 400
+
+
+def test_a_replay_is_warned_of_with_its_count() -> None:
+    loader = hr.Loader(hr.stream(given_by(numbers(20))), batch_size=4)
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = loader.state_dict()
+    resumed = hr.Loader(hr.stream(given_by(numbers(20))), batch_size=4)
+    resumed.load_state_dict(state)
+    with pytest.warns(hr.Warning, match="8 records of epoch 0 are read again and dropped"):
+        assert ids(resumed) == [[8, 9, 10, 11], [12, 13, 14, 15], [16, 17, 18, 19]]
+    refusing = hr.Loader(hr.stream(given_by(numbers(20)), replay=False), batch_size=4)
+    refusing.load_state_dict(state)
+    with pytest.raises(hr.ConfigError, match=r"HR0695.*after 8 records of epoch 0"):
+        list(refusing)
+
+
+def test_a_resume_of_a_stream_that_became_shorter() -> None:
+    loader = hr.Loader(hr.stream(given_by(numbers(40))), batch_size=4)
+    batches = iter(loader)
+    for _ in range(8):
+        next(batches)
+    resumed = hr.Loader(hr.stream(given_by(numbers(10))), batch_size=4)
+    resumed.load_state_dict(loader.state_dict())
+    with (
+        pytest.warns(hr.Warning, match="read again"),
+        pytest.raises(hr.DataError, match=r"HR0697.*32 records of epoch 0.*gives 10"),
+    ):
+        list(resumed)
+
+
+@pytest.mark.filterwarnings("ignore:.*read again")
+def test_breaks_and_other_epochs() -> None:
+    loader = hr.Loader(hr.stream(given_by(numbers(9))), batch_size=2)
+    assert next(iter(loader)).i.tolist() == [0, 1]
+    assert len(ids(loader)) == 5 and loader.epoch == 2  # a break ended epoch 0
+    loader.set_epoch(7)
+    assert len(ids(loader)) == 5 and loader.epoch == 8
+
+
+def test_the_world_changes_in_mid_epoch() -> None:
+    source = hr.stream(Stateful(numbers(24)))
+    loader = hr.Loader(source, global_batch_size=4, shard=(0, 1))
+    batches = iter(loader)
+    assert next(batches).i.tolist() == [0, 1, 2, 3]
+    loader.set_shard(1, 2)
+    assert next(batches).i.tolist() == [6, 7]
+
+
+def test_an_iterator_with_a_state_is_good_for_many_epochs() -> None:
+    loader = hr.Loader(hr.stream(_Cursor(numbers(5))), batch_size=2)
+    assert ids(loader) == ids(loader) == [[0, 1], [2, 3], [4]]
+
+
+def test_resume_on_a_device() -> None:
+    from headrace import _core
+
+    def view(records: Any) -> Any:
+        loader = hr.Loader(hr.stream(records), batch_size=4, fields=["i"])
+        return loader.dlpack(_core.simulated_device(seed=1))
+
+    def labels(batches: Any) -> Any:
+        import numpy as np
+
+        return [np.asarray(batch.i.bits()).view(np.int64).ravel().tolist() for batch in batches]
+
+    first = view(Stateful(numbers(42)))
+    batches = iter(first)
+    begin = labels(next(batches) for _ in range(7))
+    state = first.state_dict()
+    assert (state["batch"], begin[-1]) == (7, [24, 25, 26, 27])
+    second = view(Stateful(numbers(42)))
+    second.load_state_dict(state)
+    assert labels(second) == labels(batches)
+    assert len(labels(second)) == 11
