@@ -126,7 +126,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      "disk_cache_misses_total"},
     {"disk_cache.around", "reads", "The part of the misses for which no block was fetched.",
      value_of<&S::disk_cache, &BlockCache::Counts::around>},
-    {"disk_cache.hit_bytes", "bytes", "Bytes that it gave.",
+    {"disk_cache.hit_bytes", "bytes", "Bytes served from it.",
      value_of<&S::disk_cache, &BlockCache::Counts::hit_bytes>},
     {"disk_cache.far_bytes", "bytes", "Bytes read from the original files.",
      value_of<&S::disk_cache, &BlockCache::Counts::far_bytes>, Tells::kSoFar, Adds::kSum,

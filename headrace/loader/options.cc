@@ -181,7 +181,7 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.memory_limit; })},
       {{.name = "cache",
         .type = ParamType::kInt,
-        .doc = "Bytes of memory_limit that keep records as stored: what is read first stays in "
+        .doc = "Bytes of memory_limit that keep records as stored: the first records read stay in "
                "memory for all epochs, shared by the loaders of this process.",
         .minimum = 1},
        kSpeed,
@@ -246,7 +246,8 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "python_workers",
         .type = ParamType::kInt,
         .doc = "Worker processes for transforms in Python, instead of one thread of this process: "
-               "for transforms that hold the GIL. Same batches; see docs/guide/transforms/python-workers.md.",
+               "for transforms that hold the GIL. Same batches; see "
+               "docs/guide/transforms/python-workers.md.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},

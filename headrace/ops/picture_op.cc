@@ -106,16 +106,16 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
                 std::string_view name) {
   const std::string subject = "[" + std::string(owner) + "] " + std::string(name) + " ";
   if (fill.size() != 1 && static_cast<int64_t>(fill.size()) != picture.shape[0]) {
-    raise(
-        kBadFill,
-        subject + "must have one value, or one for each of the " +
-            std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
-            std::to_string(fill.size()) + ")",
-        picture.kind != FieldKind::kMask ? ""
-        : name == "mask_fill"
-            ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
-            : "a mask has one channel: list the transform twice, with fields=\"image\" and fields=\"" +
-                  picture.name + "\"");
+    raise(kBadFill,
+          subject + "must have one value, or one for each of the " +
+              std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
+              std::to_string(fill.size()) + ")",
+          picture.kind != FieldKind::kMask ? ""
+          : name == "mask_fill"
+              ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
+              : "a mask has one channel: list the transform twice, with fields=\"image\" and "
+                "fields=\"" +
+                    picture.name + "\"");
   }
   for (double value : fill) {
     const double most = picture.dtype == DType::kUInt8 ? 255 : 65535;
@@ -205,8 +205,9 @@ Param interpolation_param() {
       .name = "interpolation",
       .type = ParamType::kString,
       .doc =
-          "The filter for images. Pillow's nearest takes the pixel in the middle, so that "
-          "\"nearest-exact\" is another word for it (not with antialias=False). Masks are always resized with it: no new "
+          "The filter for images. Pillow's nearest takes the pixel in the middle, so "
+          "\"nearest-exact\" is the same (not with antialias=False). Masks are always resized with "
+          "it: no new "
           "label appears.",
       .fallback = std::string("bilinear"),
       .choices = {"nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos"}};
@@ -219,7 +220,7 @@ Param antialias_param() {
       .doc =
           "Whether the filter widens when an image shrinks, as Pillow's does. False: the pixels "
           "that torch gives tensors, uint8 by \"bilinear\" and \"bicubic\", any by \"nearest\" and "
-          "\"nearest-exact\". Masks do not ask.",
+          "\"nearest-exact\". Masks ignore it.",
       .fallback = true};
 }
 
@@ -230,7 +231,7 @@ void raise_misfit(std::string_view owner, const std::string& what, const std::st
 Param mask_fill_param() {
   return {.name = "mask_fill",
           .type = ParamType::kFloat,
-          .doc = "The value of masks around the image: often 255, which losses ignore.",
+          .doc = "Fill value of masks around the image: often 255, which losses ignore.",
           .fallback = 0.0,
           .minimum = 0,
           .maximum = 255};
@@ -250,7 +251,7 @@ Param size_param(std::string_view doc) {
 Param own_mask_fill_param() {
   return {.name = "mask_fill",
           .type = ParamType::kFloat,
-          .doc = "The value of masks there, often 255, which losses ignore. None: that of fill.",
+          .doc = "Fill value of masks there, often 255, which losses ignore. None: that of fill.",
           .minimum = 0,
           .maximum = 255};
 }

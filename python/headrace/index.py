@@ -83,7 +83,7 @@ def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, An
     if not indexes:
         raise _NOTHING_BESIDE.error(
             "no far container in it",
-            hint="folders of files and packs need none; far ones are at s3://, gs://, az://",
+            hint="folders of files and packs need none; remote ones are at s3://, gs://, az://",
         )
     out = []
     for path, content in indexes:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames by headrace-av: a plan's packets go there as many at a time as its memory holds, and each
+// Frames by headrace-av: a plan's packets are sent in portions that fit into its memory, and each
 // frame is handed over before the next is requested. A clip that lies ahead of the last one in the
 // same video is decoded from there on.
 #include "headrace/codecs/video/media_decoder.h"

@@ -181,7 +181,7 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
                         "leave it out for good: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
   }
   if (from.time_scale != 1) {
-    return unread_video(kMkvName, "has a clock of its own for its images", kRemux);
+    return unread_video(kMkvName, "has a separate clock for its images", kRemux);
   }
   if (coding->needs_parameters && from.parameters.empty()) {
     return corrupt_video(kMkvName, std::string(coding->name) + " without parameters");

@@ -193,10 +193,9 @@ const FormatRecord kCoco{
     .params =
         {{.name = "images",
           .type = ParamType::kString,
-          .doc =
-              "The folder of the images. None: the file's own, images/ in it, or the one that the "
-              "file is named for, next to it or "
-              "above (instances_train2017.json: ../train2017).",
+          .doc = "The folder of the images. None: the file's own, images/ in it, or a folder named "
+                 "like the file, next to it or above "
+                 "(instances_train2017.json: ../train2017).",
           .decides = Decides::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of a tar archive, one after the other: v7, ustar, GNU and PAX headers.
 //
-// Nothing is extracted and no name is used as a path. Whatever the bytes are, the walk ends: each
-// step goes forward, or fails. One thread at a time.
+// Nothing is extracted and no name is used as a path. The walk ends for any bytes: each step goes
+// forward, or fails. One thread at a time.
 #pragma once
 
 #include <array>

@@ -87,10 +87,10 @@ Param fade_length(std::string_view name, std::string_view doc) {
 const OpRecord kFade{
     .name = "Fade",
     .doc =
-        "Lets an audio clip come out of silence and go into it.\n\n"
+        "Fades an audio clip in from silence, and out into silence.\n\n"
         "Audio, (channels, frames), float32, keeps its shape. An audio clip that is shorter than "
         "one of "
-        "the fades is a data error; where both meet they are multiplied.",
+        "the fades is a data error; where both overlap they are multiplied.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {fade_length("fade_in_len", "Frames at the begin."),
                fade_length("fade_out_len", "Frames at the end."),

@@ -42,8 +42,8 @@ const OpRecord kMono{
     .name = "Mono",
     .doc =
         "Mixes the channels of an audio clip into one, their mean.\n\n"
-        "Audio, (channels, frames), becomes (1, frames). Audio clips of differing channels become alike "
-        "by it.",
+        "Audio, (channels, frames), becomes (1, frames). Afterwards all clips have "
+        "one channel.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {},
     .oracle =

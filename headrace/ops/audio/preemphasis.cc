@@ -25,7 +25,7 @@ class Preemphasis final : public WaveformOp {
 const OpRecord kPreemphasis{
     .name = "Preemphasis",
     .doc =
-        "Lifts the high frequencies: y[i] = x[i] - coeff * x[i-1].\n\n"
+        "Emphasizes high frequencies: y[i] = x[i] - coeff * x[i-1].\n\n"
         "Audio, (channels, frames), float32, keeps its shape; the first frame stays.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "coeff",

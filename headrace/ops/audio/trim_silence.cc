@@ -94,10 +94,10 @@ const OpRecord kTrimSilence{
     .name = "TrimSilence",
     .doc =
         "Removes silence at both ends of an audio clip.\n\n"
-        "Audio, (channels, frames), becomes (channels, what is left): from the first window to the "
-        "last whose power is no more than top_db below that of the loudest. A window counts where "
-        "one channel does. All of the audio is decoded; how long it is afterwards is not known "
-        "before.",
+        "Audio, (channels, frames), becomes (channels, remaining frames): from the first window to "
+        "the last with a power no more than top_db below the loudest "
+        "one's. A window counts if any channel does. All of the audio is decoded; the resulting "
+        "length is not known in advance.",
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,

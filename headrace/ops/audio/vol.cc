@@ -48,7 +48,7 @@ const OpRecord kVol{
     .page = {.unseen = "audio clips alone: [audio](audio.md)"},
     .params = {{.name = "gain",
                 .type = ParamType::kFloat,
-                .doc = "By how much, as gain_type says.",
+                .doc = "The gain, in the unit of gain_type.",
                 .required = true},
                {.name = "gain_type",
                 .type = ParamType::kString,

@@ -153,24 +153,25 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
        .maximum = 1e6},
       {.name = "num_classes",
        .type = ParamType::kInt,
-       .doc = "How many classes labels have; None where there are rows of float32 already.",
+       .doc = "Number of classes; None if labels are float32 rows already.",
        .minimum = 1,
        .maximum = 1 << 24},
       {.name = "group",
        .type = ParamType::kInt,
-       .doc =
-           "Number of consecutive positions of the epoch that are mixed. A rank's batch is a multiple "
-           "of it.",
+       .doc = "Number of consecutive positions of the epoch that are mixed. A rank's batch is a "
+              "multiple "
+              "of it.",
        .fallback = int64_t{8},
        .minimum = 1,
        .maximum = 1 << 20},
       {.name = "per_record",
        .type = ParamType::kBool,
-       .doc = "Each record has a draw of its own, else the records of a group share one.",
+       .doc = "Draw for each record; else the records of a group share one draw.",
        .fallback = false},
       {.name = "label_smoothing",
        .type = ParamType::kFloat,
-       .doc = "This share of a label is spread evenly over all classes, before labels are mixed.",
+       .doc = "Label smoothing: this fraction of a label is spread evenly over all classes, before "
+              "labels are mixed.",
        .fallback = 0.0,
        .minimum = 0,
        .maximum = 1},

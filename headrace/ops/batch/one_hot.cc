@@ -64,19 +64,20 @@ class OneHot final : public Op {
 const OpRecord kOneHot{
     .name = "OneHot",
     .doc =
-        "Makes a row with one value a class of each label: 1 for its own, 0 for the others.\n\n"
-        "Labels, one int64 each, become float32 (num_classes). A label that is not one of the classes "
-        "is a bad record's (HR0530). MixUp and CutMix do this by themselves.",
+        "One-hot encodes labels: 1 for a label's class, 0 for the others.\n\n"
+        "Labels, one int64 each, become float32 (num_classes). A label outside of the classes "
+        "makes "
+        "a bad record (HR0530). MixUp and CutMix do this by themselves.",
     .page = {.unseen = "labels alone: [policies](policies.md)"},
     .params = {{.name = "num_classes",
                 .type = ParamType::kInt,
-                .doc = "How many classes there are.",
+                .doc = "Number of classes.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 1 << 24},
                {.name = "label_smoothing",
                 .type = ParamType::kFloat,
-                .doc = "This share is spread evenly over all classes.",
+                .doc = "Label smoothing: this fraction is spread evenly over all classes.",
                 .fallback = 0.0,
                 .minimum = 0,
                 .maximum = 1}},

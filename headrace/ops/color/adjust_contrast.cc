@@ -32,11 +32,13 @@ class AdjustContrast final : public PixelOp {
 const OpRecord kAdjustContrast{
     .name = "AdjustContrast",
     .doc =
-        "Draws an image's values towards its mean gray, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "Adjusts contrast: blends an image with its mean gray, or away from it.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks "
         "are left as they are. The image is measured first, so previous transforms are "
-        "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
-        "in an order of its own, and values may differ by 1.",
+        "computed before it: a second pass. Above 65,793 pixels torch rounds its mean in another "
+        "order, "
+        "and values may differ by 1.",
     .page = {.section = "Colors", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,

@@ -30,7 +30,8 @@ const OpRecord kAdjustGamma{
     .name = "AdjustGamma",
     .doc =
         "Raises an image's values, as numbers from 0 to 1, to a power.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks are "
         "left as they are. Of all tables one entry in 50,000 differs by 1 from torch's power in "
         "float32.",
     .page = {.section = "Colors", .step = "T.AdjustGamma(0.5)"},
@@ -41,7 +42,7 @@ const OpRecord kAdjustGamma{
                 .minimum = 0},
                {.name = "gain",
                 .type = ParamType::kFloat,
-                .doc = "A factor for what comes out.",
+                .doc = "A factor for the result.",
                 .fallback = 1.0,
                 .minimum = 0},
                arithmetic_param()},

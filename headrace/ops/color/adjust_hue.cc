@@ -9,16 +9,17 @@ namespace {
 const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
-        "Turns an image's hues around the circle of colors.\n\n"
+        "Rotates an image's hues around the color circle.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
         "masks "
-        "are left as they are. A gray image keeps its values. torch turns in float32, Pillow "
-        "by steps of 1/255: values differ by up to 13.",
+        "are left as they are. A gray image keeps its values. torch computes in float32, Pillow "
+        "in steps of 1/255: values differ by up to 13.",
     .page = {.section = "Colors", .step = "T.AdjustHue(0.2)"},
     .params = {{.name = "hue_factor",
                 .type = ParamType::kFloat,
                 .doc =
-                    "A share of the circle: 0 changes nothing, -0.5 and 0.5 give the opposite hue.",
+                    "A fraction of the circle: 0 changes nothing, -0.5 and 0.5 give the opposite "
+                    "hue.",
                 .required = true,
                 .minimum = -0.5,
                 .maximum = 0.5},

@@ -9,8 +9,9 @@ namespace {
 const OpRecord kAdjustSaturation{
     .name = "AdjustSaturation",
     .doc =
-        "Draws an image's colors towards their gray, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "Adjusts saturation: blends an image with its grayscale version, or away from it.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks "
         "are left as they are. A gray image keeps its values.",
     .page = {.section = "Colors", .step = "T.AdjustSaturation(2.0)"},
     .params = {{.name = "saturation_factor",

@@ -200,8 +200,8 @@ const OpRecord kClaheRecord{
     .page = {.section = "Colors", .step = "T.CLAHE(4.0, p=1.0)"},
     .params = {{.name = "clip_limit",
                 .type = ParamType::kFloats,
-                .doc = "How often a value may occur in a tile, times as often as on average: a "
-                       "number; or (smallest, largest). 0: no limit.",
+                .doc = "Limit of a value's count in a tile, in multiples of the average "
+                       "count: a number; or (smallest, largest). 0: no limit.",
                 .fallback = std::vector<double>{1, 4},
                 .minimum = 0,
                 .maximum = 256,
@@ -222,7 +222,7 @@ const OpRecord kClaheRecord{
                        "spreads each channel by itself.",
                 .fallback = std::string("luma"),
                 .choices = {"luma", "each"}},
-               probability_param("How probable it is that a record's images are changed.")},
+               probability_param("Probability of changing a record's images.")},
     .oracle =
         "OpenCV's createCLAHE on a channel, bit for bit. (Albumentations spreads L of CIELAB; here "
         "it is luma.)",

@@ -88,7 +88,8 @@ const OpRecord kColorJitter{
     .name = "ColorJitter",
     .doc =
         "Changes brightness, contrast, saturation and hue at random, in a random order.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks are "
         "left as they are. Contrast measures the image, so what comes before it is computed "
         "first: with contrast a second pass, without it none. A gray image has neither saturation "
         "nor hue.",
@@ -98,8 +99,8 @@ const OpRecord kColorJitter{
                jitter_param("contrast", "The same for contrast."),
                jitter_param("saturation", "The same for saturation."),
                jitter_param("hue",
-                            "x: a share of the circle from [-x, x]; or (smallest, largest) between "
-                            "-0.5 and 0.5."),
+                            "x: a fraction of the circle from [-x, x]; or "
+                            "(smallest, largest) between -0.5 and 0.5."),
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation and "

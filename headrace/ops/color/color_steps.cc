@@ -154,8 +154,8 @@ Param arithmetic_param() {
   return {.name = "arithmetic",
           .type = ParamType::kString,
           .doc =
-              "Whose: \"torch\", torchvision's on tensors, in float32; or \"pillow\", "
-              "Pillow's, which torchvision has on its images.",
+              "\"torch\": torchvision's arithmetic on tensors, in float32; "
+              "\"pillow\": Pillow's, as torchvision uses on Pillow images.",
           .fallback = std::string("torch"),
           .choices = {"torch", "pillow"}};
 }

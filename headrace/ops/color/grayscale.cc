@@ -17,15 +17,16 @@ std::unique_ptr<Op> make_grayscale(const Arguments& arguments) {
 const OpRecord kGrayscale{
     .name = "Grayscale",
     .doc =
-        "Puts the brightness of each pixel in place of its color.\n\n"
+        "Converts images to grayscale.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32: they get "
         "num_output_channels equal channels, and keep their dtype. Masks are left as they are. "
-        "torchvision and Pillow round differently: of all colors half differ by 1. What decoders "
-        "turn to gray is always Pillow's.",
+        "torchvision and Pillow round differently: of all colors half differ by 1. Grayscale made "
+        "by decoders is "
+        "always Pillow's.",
     .page = {.section = "Colors", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,
-                .doc = "1, or 3 for models that want three.",
+                .doc = "1, or 3 for models that need three.",
                 .fallback = int64_t{1},
                 .minimum = 1,
                 .maximum = 3},

@@ -113,8 +113,8 @@ const OpRecord kHueSaturationValue{
         "Shifts hue, saturation and value of an image at random, with probability p.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
         "they are. HSV are 8 bits each, as OpenCV has them: hue from 0 to 179, the others from 0 "
-        "to 255; so nine of ten colors become a neighbor even without a shift. What is gray "
-        "stays gray.",
+        "to 255; so nine of ten colors become a neighbor even without a shift. Gray pixels stay "
+        "gray.",
     .page = {.section = "Colors", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
     .params = {limit_param("hue_shift_limit",
                            "x: a number from [-x, x] is added to the hue, modulo 180; or "
@@ -122,7 +122,7 @@ const OpRecord kHueSaturationValue{
                            20),
                limit_param("sat_shift_limit", "The same for saturation, clipped to 0 to 255.", 30),
                limit_param("val_shift_limit", "The same for value.", 20),
-               probability_param("How probable it is that a record's images are changed.")},
+               probability_param("Probability of changing a record's images.")},
     .oracle =
         "OpenCV's 8-bit HSV by its definition, rounded as its scalar code rounds (its vector code "
         "cuts off: at most 1 away); draws as Albumentations' HueSaturationValue in distribution",
@@ -150,7 +150,7 @@ const OpRecord kRandomHSV{
         "Rotates the hue and scales saturation and value of an "
         "image at random, as for training YOLO.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
-        "they are. HSV are OpenCV's, as in HueSaturationValue. What is gray stays gray.",
+        "they are. HSV are OpenCV's, as in HueSaturationValue. Gray pixels stay gray.",
     .page = {.section = "Colors", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
     .params = {gain_param("hgain", "The hue is rotated by a fraction of the circle from [-x, x].",
                           0.015),

@@ -82,8 +82,9 @@ const OpRecord kPCALighting{
     .doc =
         "Adds a random color to an image, along the main directions of ImageNet's colors.\n\n"
         "Images of three channels, (3, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. Three normal numbers a record weigh the eigenvectors, each with the "
-        "root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). Bytes are rounded and clipped, "
+        "are left as they are. Three normal numbers per record weight the "
+        "eigenvectors, each with the root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). "
+        "Bytes are rounded and clipped, "
         "floats are neither.",
     .page = {.section = "Colors", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",

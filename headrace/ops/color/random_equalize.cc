@@ -31,7 +31,7 @@ const OpRecord kRandomEqualize{
         "computed before it: a second pass. Floats are equalized in steps of 1/255, as in "
         "torchvision; what lies beyond 0 to 1 counts as 0 or 1.",
     .page = {.section = "Colors", .step = "T.RandomEqualize(1.0)"},
-    .params = {probability_param("How probable it is that a record's images are equalized.")},
+    .params = {probability_param("Probability of equalizing a record's images.")},
     .oracle = "torchvision v2's equalize, and Pillow's ImageOps.equalize, bit for bit",
     .example = {{"p", 0.9}},
     .random = true,

@@ -85,18 +85,20 @@ const OpRecord kRandomPhotometricDistort{
     .name = kDistort,
     .doc =
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
-        "probability p, as SSD was trained.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
-        "left as they are. Contrast, where it is drawn, measures the image: a second pass.",
+        "probability p, as "
+        "for training SSD.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks are "
+        "left as they are. Contrast, if chosen, measures the image: a second pass.",
     .page = {.section = "Colors", .step = "T.RandomPhotometricDistort(p=0.9)"},
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),
                distort_param("contrast", "Smallest and largest factor.", {0.5, 1.5}, 0, kNoLargest),
                distort_param("saturation", "Smallest and largest factor.", {0.5, 1.5}, 0,
                              kNoLargest),
-               distort_param("hue", "Smallest and largest share of the circle.", {-0.05, 0.05},
+               distort_param("hue", "Smallest and largest fraction of the circle.", {-0.05, 0.05},
                              -0.5, 0.5),
-               probability_param("How probable each of the five changes is."), arithmetic_param()},
+               probability_param("Probability of each of the five changes."), arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation, _hue "
         "and permute_channels, bit for bit; contrast of float32 to 1e-6; what is drawn in "

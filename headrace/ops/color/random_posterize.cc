@@ -10,16 +10,17 @@ const OpRecord kRandomPosterize{
     .name = "RandomPosterize",
     .doc =
         "Keeps the highest bits of each value, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks "
         "are left as they are.",
     .page = {.section = "Colors", .step = "T.RandomPosterize(2, p=1.0)"},
     .params = {{.name = "bits",
                 .type = ParamType::kInt,
-                .doc = "How many of a value's 8 bits stay.",
+                .doc = "Number of a value's 8 bits that stay.",
                 .required = true,
                 .minimum = 0,
                 .maximum = 8},
-               probability_param("How probable it is that a record's images are posterized.")},
+               probability_param("Probability of posterizing a record's images.")},
     .oracle = "torchvision v2's posterize, bit for bit",
     .example = {{"bits", int64_t{3}}, {"p", 0.9}},
     .random = true,

@@ -35,16 +35,17 @@ const OpRecord kRandomSolarize{
     .name = "RandomSolarize",
     .doc =
         "Inverts the values from a threshold on, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks "
         "are left as they are.",
     .page = {.section = "Colors", .step = "T.RandomSolarize(128, p=1.0)"},
     .params = {{.name = "threshold",
                 .type = ParamType::kFloat,
-                .doc = "Values that are not below it are inverted; of float32 white is 1.",
+                .doc = "Values at or above it are inverted; for float32, white is 1.",
                 .required = true,
                 .minimum = 0,
                 .maximum = 255},
-               probability_param("How probable it is that a record's images are solarized.")},
+               probability_param("Probability of solarizing a record's images.")},
     .oracle = "torchvision v2's solarize, bit for bit",
     .example = {{"threshold", 128.0}, {"p", 0.9}},
     .random = true,

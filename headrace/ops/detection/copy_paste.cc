@@ -275,7 +275,7 @@ const OpRecord kCopyPaste{
     .page = {.unseen = "it wants masks of instances: [detection](detection.md)"},
     .params = {{.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "How probable it is that a record is pasted onto.",
+                .doc = "Probability of pasting onto a record.",
                 .fallback = 1.0,
                 .minimum = 0,
                 .maximum = 1},

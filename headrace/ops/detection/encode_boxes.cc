@@ -160,8 +160,8 @@ class EncodeBoxes final : public RowOp {
 const OpRecord kEncodeBoxes{
     .name = "EncodeBoxes",
     .doc =
-        "Gives each anchor of a single-shot detector the box and the label that it is trained "
-        "with: SSD's default boxes.\n\n"
+        "Assigns each anchor of a single-shot detector its "
+        "training box and label: SSD's default boxes.\n\n"
         "Boxes, (rows, 4), float32, in pixels or shares as the anchors are, become (anchors, 4); "
         "the other fields of the row group get a row for each anchor, labels (anchors,), so that "
         "batches are dense. Each box has its best anchor for itself; every other anchor takes its "
@@ -184,12 +184,12 @@ const OpRecord kEncodeBoxes{
                 .maximum = 1},
                {.name = "offset",
                 .type = ParamType::kBool,
-                .doc = "Whether to give offsets: the center's way in widths and heights of the "
-                       "anchor, and logarithms of both factors.",
+                .doc = "Whether to encode offsets: of the center, in widths and "
+                       "heights of the anchor, and logarithms of both factors.",
                 .fallback = false},
                {.name = "scale",
                 .type = ParamType::kFloat,
-                .doc = "With offset: boxes and anchors are multiplied by it before.",
+                .doc = "With offset: boxes and anchors are multiplied by it first.",
                 .fallback = 1.0,
                 .minimum = 1e-6,
                 .maximum = 1e6},

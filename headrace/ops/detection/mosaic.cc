@@ -177,8 +177,8 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
 const OpRecord kMosaic{
     .name = "Mosaic",
     .doc =
-        "Puts a record and three others of the epoch on one canvas, around a center that is "
-        "drawn: YOLO's mosaic.\n\n"
+        "Puts a record and three others of the epoch on one canvas, around a random center: "
+        "YOLO's mosaic.\n\n"
         "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
         "above left of the center, the others above right, below left and below right, each as "
         "large as it fits into size, touching the center, cut at the canvas. Boxes, (rows, 4), "
@@ -188,8 +188,8 @@ const OpRecord kMosaic{
     .page = {.section = "Detection", .step = "T.Mosaic((100, 130))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
-                .doc = "Pixels that one image has at most: one number for a square, or (height, "
-                       "width). The canvas is twice as high and wide.",
+                .doc = "Maximum size of one image in pixels: one number "
+                       "for a square, or (height, width). The canvas is twice as high and wide.",
                 .fallback = int64_t{640},
                 .minimum = 1,
                 .maximum = 1 << 13,
@@ -215,8 +215,8 @@ const OpRecord kMosaic{
                antialias_param(),
                {.name = "partners_within",
                 .type = ParamType::kInt,
-                .doc = "Draws the others from so many positions, up to the record's own, as other "
-                       "loaders draw from the images that they have decoded last. Each image "
+                .doc = "Draws the others from this many positions, up to the record's own, "
+                       "as other loaders draw from the images decoded last. Each image "
                        "is then decoded once, whole, and kept for them. None: from all of the "
                        "epoch.",
                 .minimum = 1,

@@ -222,8 +222,8 @@ Param bbox_count_param(std::string_view name, std::string_view doc, int64_t fall
 const OpRecord kRandomBBoxCrop{
     .name = kBBoxCrop,
     .doc =
-        "Crops a record's images to a random window that overlaps boxes enough, by DALI's "
-        "rules.\n\n"
+        "Crops a record's images to a random window with enough overlap "
+        "with its boxes, by DALI's rules.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). A "
         "threshold is drawn; then windows, whose edges are shares of the image's, until one "
         "overlaps boxes that much and keeps some box. After num_attempts windows another threshold "
@@ -235,38 +235,39 @@ const OpRecord kRandomBBoxCrop{
                      "num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)"},
     .params = {{.name = "thresholds",
                 .type = ParamType::kFloats,
-                .doc = "The least overlaps that one is drawn from.",
+                .doc = "Minimum overlaps to draw one from.",
                 .fallback = std::vector<double>{0.0},
                 .minimum = 0,
                 .maximum = 1,
                 .min_count = 1},
                bbox_range_param(
                    "aspect_ratio",
-                   "Smallest and largest width / height of the window, in shares: 1 is the "
-                   "image's own ratio. Two equal ones are kept exactly.",
+                   "Smallest and largest width / height of the window, relative to the image's: "
+                   "1 is the image's own ratio. Two equal ones are kept exactly.",
                    1e-6, 1e6),
-               bbox_range_param("scaling", "Smallest and largest share of the edges.", 1e-6, 1),
-               bbox_count_param("num_attempts", "Windows that are tried for a threshold.", 1, 1),
+               bbox_range_param("scaling", "Smallest and largest fraction of the edges.", 1e-6, 1),
+               bbox_count_param("num_attempts", "Windows to try per threshold.", 1, 1),
                bbox_count_param(
                    "total_num_attempts",
                    "Windows to try in total; then the one with the largest overlap is taken. 0: "
                    "10,000, where DALI goes on forever, and then the image stays as it is.",
                    0, 0),
                bbox_flag_param("all_boxes_above_threshold",
-                               "Whether every box must be overlapped that much, or one."),
+                               "Whether every box must have that overlap, or only one."),
                bbox_flag_param("allow_no_crop",
                                "Whether \"no crop\" is among the thresholds to draw from."),
                {.name = "bbox_prune_threshold",
                 .type = ParamType::kFloat,
-                .doc = "The share of its area in the window from which on a box stays, if it is in "
-                       "the window at all. -1: its center must be in the window.",
+                .doc = "Minimum fraction of a box's area in the window for it to "
+                       "stay. -1: its center must be in the window.",
                 .fallback = -1.0,
                 .minimum = -1,
                 .maximum = 1},
                {.name = "threshold_type",
                 .type = ParamType::kString,
                 .doc = "Overlap as \"iou\", intersection over union of box and window, or "
-                       "\"overlap\", the share of the box that is in the window.",
+                       "\"overlap\", "
+                       "the fraction of the box that is in the window.",
                 .fallback = std::string("iou"),
                 .choices = {"iou", "overlap"}}},
     .oracle =

@@ -167,7 +167,7 @@ std::unique_ptr<Op> make_gaussian_blur(const Arguments& arguments) {
 const OpRecord kGaussianBlur{
     .name = "GaussianBlur",
     .doc =
-        "Blurs an image with a Gaussian whose width is drawn.\n\n"
+        "Blurs an image with a Gaussian of random width.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
         "masks are left as they are. Borders are mirrored. What comes before is computed first, "
         "and a second "

@@ -78,8 +78,7 @@ const OpRecord kMedianBlur{
         "left as they are. Each channel has its own medians; borders repeat the outermost pixels. "
         "What comes before is computed first, and a second pass begins.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.MedianBlur((7, 9), p=1.0)"},
-    .params = {blur_limit_param(),
-               probability_param("How probable it is that a record's images are blurred.")},
+    .params = {blur_limit_param(), probability_param("Probability of blurring a record's images.")},
     .oracle = "OpenCV's medianBlur, bit for bit; draws as Albumentations' MedianBlur",
     .example = {{"blur_limit", std::vector<int64_t>{3, 9}}, {"p", 0.9}},
     .random = true,

@@ -132,7 +132,7 @@ const OpRecord kMotionBlur{
                 .maximum = 1,
                 .min_count = 1,
                 .max_count = 2},
-               probability_param("How probable it is that a record's images are blurred.")},
+               probability_param("Probability of blurring a record's images.")},
     .oracle =
         "Albumentations' MotionBlur: the same lines; exact means, from the middle to the even "
         "value as OpenCV rounds, whose sums of float32 may miss a middle by 1",

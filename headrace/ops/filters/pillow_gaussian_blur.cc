@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PillowGaussianBlur: the blur of Pillow's ImageFilter, by a radius that is drawn.
+// PillowGaussianBlur: the blur of Pillow's ImageFilter, by a random radius.
 #include <memory>
 #include <vector>
 
@@ -32,7 +32,7 @@ class PillowGaussianBlur final : public RemadeOp {
 const OpRecord kPillowGaussianBlur{
     .name = "PillowGaussianBlur",
     .doc =
-        "Blurs an image as Pillow's ImageFilter.GaussianBlur does, by a radius that is drawn.\n\n"
+        "Blurs an image as Pillow's ImageFilter.GaussianBlur does, by a random radius.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
         "left as they are. Three box filters along each axis, in integers: the time does not "
         "depend on the radius, and any image is large enough. GaussianBlur is torchvision's. "

@@ -29,20 +29,23 @@ class RandomAdjustSharpness final : public RandomPixelOp {
 const OpRecord kRandomAdjustSharpness{
     .name = "RandomAdjustSharpness",
     .doc =
-        "Draws an image towards its blur of 3 x 3, or away from it, with probability p.\n\n"
+        "Adjusts sharpness: blends an image with its 3 x 3 blur, or away from it, with probability "
+        "p.\n\n"
         "Images of one or three channels, (C, H, W), uint8, and float32 in torch's arithmetic; "
-        "shape and dtype stay, and masks are left as they are. The outermost pixels stay, and so does an image that has no others. "
+        "shape and dtype stay, and masks are left as they are. The outermost pixels stay, and so "
+        "does an image that has no others. "
         "What comes before is computed first, and a second pass begins.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.RandomAdjustSharpness(5.0, p=1.0)"},
     .params = {{.name = "sharpness_factor",
                 .type = ParamType::kFloat,
-                .doc = "0 is the blur, 1 changes nothing, 2 is as much sharper.",
+                .doc = "0 is the blur, 1 changes nothing, 2 is sharper by as much.",
                 .required = true,
                 .minimum = 0},
-               probability_param("How probable it is that a record's images are sharpened."),
+               probability_param("Probability of sharpening a record's images."),
                arithmetic_param()},
     .oracle =
-        "torchvision v2's adjust_sharpness on tensors, or on Pillow's images, bit for bit; float32 to "
+        "torchvision v2's adjust_sharpness on tensors, or on Pillow's images, bit for bit; float32 "
+        "to "
         "1e-6 of the largest value times the factor (torch adds up in an order of its own)",
     .example = {{"sharpness_factor", 2.0}, {"p", 0.9}},
     .random = true,

@@ -33,7 +33,7 @@ class RandomFlip final : public PictureOp {
 std::vector<Param> params() {
   return {{.name = "p",
            .type = ParamType::kFloat,
-           .doc = "How probable it is that a record is mirrored.",
+           .doc = "Probability of mirroring a record.",
            .fallback = 0.5,
            .minimum = 0,
            .maximum = 1}};

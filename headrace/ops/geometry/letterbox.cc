@@ -101,8 +101,8 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
 const OpRecord kLetterbox{
     .name = "Letterbox",
     .doc =
-        "Resizes a record's images so that they fit into a size, and fills up the rest: YOLO's "
-        "input.\n\n"
+        "Resizes a record's images so that they fit into a size, and pads the rest: "
+        "YOLO's input.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
         "Both edges are scaled by one factor and rounded; the image lies in the middle, with the "
         "odd pixel of a border right and below. With stride only as much is added as the next "
@@ -118,14 +118,14 @@ const OpRecord kLetterbox{
                 .max_count = 2},
                {.name = "stride",
                 .type = ParamType::kInt,
-                .doc = "0 fills up to size; else edges become multiples of this (Ultralytics' "
-                       "auto=True).",
+                .doc = "0 pads up to size; else edges become multiples "
+                       "of this (Ultralytics' auto=True).",
                 .fallback = int64_t{0},
                 .minimum = 0,
                 .maximum = 1 << 16},
                {.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images around the image: one number, or one per channel, in "
+                .doc = "Fill value around the image: one number, or one per channel, in "
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{114},
                 .min_count = 1,
@@ -133,7 +133,7 @@ const OpRecord kLetterbox{
                mask_fill_param(),
                {.name = "scaleup",
                 .type = ParamType::kBool,
-                .doc = "Whether small images are enlarged; else they are only filled up.",
+                .doc = "Whether small images are enlarged; else they are only padded.",
                 .fallback = true},
                {.name = "center",
                 .type = ParamType::kBool,

@@ -97,15 +97,15 @@ std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
 const OpRecord kRandomCrop{
     .name = "RandomCrop",
     .doc =
-        "Crops a record's images at a random place, the same for all of them.\n\n"
+        "Crops a record's images at a random position, the same for all of them.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "All images of a record must have one size. Every place is equally probable. An image "
-        "that is smaller than the crop is a data error unless pad_if_needed.",
+        "All images of a record must have one size. Every position is equally probable. An "
+        "image that is smaller than the crop is a data error unless pad_if_needed.",
     .page = {.section = "Size and place", .step = "T.RandomCrop((120, 150))"},
     .params = {size_param(),
                {.name = "padding",
                 .type = ParamType::kInts,
-                .doc = "Borders that are added before the crop: one number for all; two for "
+                .doc = "Padding before the crop: one number for all; two for "
                        "left/right and top/bottom; four for left, top, right, bottom.",
                 .minimum = 0,
                 .maximum = 1 << 16,
@@ -113,8 +113,8 @@ const OpRecord kRandomCrop{
                 .max_count = 4},
                {.name = "pad_if_needed",
                 .type = ParamType::kBool,
-                .doc = "Whether an image that is too small grows by the missing pixels on both "
-                       "sides.",
+                .doc = "Whether an image that is too small is padded by "
+                       "the missing pixels on both sides.",
                 .fallback = false},
                {.name = "fill",
                 .type = ParamType::kFloats,

@@ -136,7 +136,7 @@ Param edge(std::string_view name, std::string_view doc) {
 const OpRecord kRandomResize{
     .name = "RandomResize",
     .doc =
-        "Resizes a record's images by their shorter edge, to a size that is drawn.\n\n"
+        "Resizes a record's images by their shorter edge, to a random size.\n\n"
         "Images and masks, (C, H, W), any dtype; the dtype stays. Every whole number from min_size "
         "to max_size - 1 is equally probable; the other edge keeps the aspect ratio.",
     .page = {.section = "Detection", .step = "T.RandomResize(60, 180)"},
@@ -144,7 +144,8 @@ const OpRecord kRandomResize{
                edge("max_size", "The first that is not drawn, as in torchvision."),
                interpolation_param(), antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes as "
+        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "as "
         "torchvision v2's in distribution",
     .example = {{"min_size", int64_t{4}}, {"max_size", int64_t{9}}},
     .random = true,
@@ -160,20 +161,21 @@ const OpRecord kRandomShortestSize{
     .page = {.section = "Detection", .step = "T.RandomShortestSize([60, 90, 120, 150])"},
     .params = {{.name = "min_size",
                 .type = ParamType::kInts,
-                .doc = "The sizes, in pixels; one number is the only one.",
+                .doc = "The sizes, in pixels; or a single one.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 1 << 16,
                 .min_count = 1},
                {.name = "max_size",
                 .type = ParamType::kInt,
-                .doc = "The longer edge is at most this; None: as long as it comes.",
+                .doc = "The longer edge is at most this; None: no limit.",
                 .minimum = 1,
                 .maximum = 1 << 16},
                interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes as "
+        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "as "
         "torchvision v2's in distribution",
     .example = {{"min_size", std::vector<int64_t>{4, 6, 9}}, {"max_size", int64_t{8}}},
     .random = true,
@@ -191,8 +193,8 @@ const OpRecord kScaleJitter{
     .page = {.section = "Detection", .step = "T.ScaleJitter((200, 200), (0.4, 1.2))"},
     .params = {{.name = "target_size",
                 .type = ParamType::kInts,
-                .doc = "(width, height) in pixels, in this order: so does torchvision read it, "
-                       "otherwise than every other size.",
+                .doc = "(width, height) in pixels, in this order, as "
+                       "torchvision reads it, unlike every other size.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 1 << 16,
@@ -209,7 +211,8 @@ const OpRecord kScaleJitter{
                interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes as "
+        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "as "
         "torchvision v2's in distribution",
     .example = {{"target_size", std::vector<int64_t>{9, 12}}},
     .random = true,

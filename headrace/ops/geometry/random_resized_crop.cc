@@ -53,7 +53,7 @@ const OpRecord kRandomResizedCrop{
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "scale",
                 .type = ParamType::kFloats,
-                .doc = "Smallest and largest share of the image's area.",
+                .doc = "Smallest and largest fraction of the image's area.",
                 .fallback = std::vector<double>{0.08, 1.0},
                 .minimum = 0,
                 .maximum = 1e6,

@@ -58,14 +58,14 @@ std::unique_ptr<Op> make_random_zoom_out(const Arguments& arguments) {
 const OpRecord kRandomZoomOut{
     .name = "RandomZoomOut",
     .doc =
-        "Puts a record's images at a random place of a larger canvas with probability p: SSD's "
-        "expansion.\n\n"
+        "Puts a record's images at a random position on a larger "
+        "canvas with probability p: SSD's expansion.\n\n"
         "Images and masks, (C, H, W), any dtype, of one size; both edges grow by one factor, "
         "which is uniform in side_range and makes whole pixels by truncation.",
     .page = {.section = "Detection", .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},
     .params = {{.name = "fill",
                 .type = ParamType::kFloats,
-                .doc = "The value of images around the image: one number, or one per channel, in "
+                .doc = "Fill value around the image: one number, or one per channel, in "
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
@@ -81,7 +81,7 @@ const OpRecord kRandomZoomOut{
                 .max_count = 2},
                {.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "How probable it is that a record is changed.",
+                .doc = "Probability of changing a record.",
                 .fallback = 0.5,
                 .minimum = 0,
                 .maximum = 1}},

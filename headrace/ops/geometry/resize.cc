@@ -110,7 +110,8 @@ const OpRecord kResize{
         "Images and masks, (C, H, W), any dtype; the dtype stays. With size=(h, w) they become "
         "(C, h, w). With one number the shorter edge gets it, the aspect ratio is kept and the "
         "other edge is truncated to whole pixels, so batches need a crop after it. An image that "
-        "has the size already is not touched.",
+        "already has the "
+        "size is unchanged.",
     .page = {.section = "Size and place", .step = "T.Resize((90, 180))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,

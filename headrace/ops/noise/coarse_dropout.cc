@@ -74,15 +74,16 @@ Param hole_param(std::string_view name, std::string_view doc) {
 const OpRecord kCoarseDropout{
     .name = "CoarseDropout",
     .doc =
-        "Sets several rectangles at random places to one value, with probability p.\n\n"
+        "Sets several random rectangles to one value, with probability p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
-        "fill_mask is given. Holes may overlap. It costs least as the last transform; crops and flips "
+        "fill_mask is given. Holes may overlap. It costs least as the last transform; crops and "
+        "flips "
         "may follow it.",
     .page = {.section = "Holes",
              .step = "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)"},
     .params = {{.name = "num_holes_range",
                 .type = ParamType::kInts,
-                .doc = "Fewest and most holes; or their number.",
+                .doc = "Smallest and largest number of holes; or their number.",
                 .fallback = std::vector<int64_t>{1, 2},
                 .minimum = 1,
                 .maximum = 4096,
@@ -90,7 +91,8 @@ const OpRecord kCoarseDropout{
                 .max_count = 2},
                hole_param("hole_height_range",
                           "Smallest and largest height of a hole, both included: pixels; or, below "
-                          "1, shares of the image's height."),
+                          "1, "
+                          "fractions of the image's height."),
                hole_param("hole_width_range", "The same for its width."),
                dropout_fill_param(),
                dropout_mask_param(),

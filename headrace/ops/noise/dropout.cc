@@ -30,7 +30,7 @@ Param dropout_mask_param() {
 Param dropout_chance_param() {
   return {.name = "p",
           .type = ParamType::kFloat,
-          .doc = "How probable it is that a record gets holes.",
+          .doc = "Probability of adding holes to a record.",
           .fallback = 0.5,
           .minimum = 0,
           .maximum = 1};

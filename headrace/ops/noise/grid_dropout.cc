@@ -76,14 +76,15 @@ const OpRecord kGridDropout{
     .page = {.section = "Holes", .step = "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)"},
     .params = {{.name = "ratio",
                 .type = ParamType::kFloat,
-                .doc = "Edge of a hole / edge of a unit; a hole has at least one pixel, and leaves "
-                       "at least one.",
+                .doc = "Edge of a hole / edge of a unit; at least one "
+                       "pixel is a hole, and at least one is not.",
                 .fallback = 0.5,
                 .minimum = 0,
                 .maximum = 1},
                {.name = "random_offset",
                 .type = ParamType::kBool,
-                .doc = "Whether the grid begins at a random place of a unit, or in the corner.",
+                .doc = "Whether the grid begins at a random position within a unit, or in the "
+                       "corner.",
                 .fallback = true},
                {.name = "unit_size_range",
                 .type = ParamType::kInts,

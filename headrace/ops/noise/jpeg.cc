@@ -54,8 +54,8 @@ const OpRecord kJpeg{
     .page = {.section = "Sharpness, blur and noise", .step = "T.JPEG((3, 10))"},
     .params = {{.name = "quality",
                 .type = ParamType::kInts,
-                .doc = "From 1 to 100, less is worse: a number; or (smallest, largest), both "
-                       "included, between which it is drawn.",
+                .doc = "From 1 to 100, lower is worse: a number; or (smallest, "
+                       "largest), both included, to draw it from.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 100,

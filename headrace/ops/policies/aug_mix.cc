@@ -133,19 +133,19 @@ std::vector<Param> aug_mix_params() {
   std::vector<Param> params = with_augment_params(
       {{.name = "severity",
         .type = ParamType::kInt,
-        .doc = "How many of the ten strengths are drawn from, the weakest first.",
+        .doc = "Number of the ten strengths to draw from, the weakest first.",
         .fallback = int64_t{3},
         .minimum = 1,
         .maximum = kMixBins},
        {.name = "mixture_width",
         .type = ParamType::kInt,
-        .doc = "How many chains of operations.",
+        .doc = "Number of chains of operations.",
         .fallback = int64_t{3},
         .minimum = 1,
         .maximum = 64},
        {.name = "chain_depth",
         .type = ParamType::kInt,
-        .doc = "How long they are; -1: 1 to 3, drawn for each.",
+        .doc = "Their length; -1: 1 to 3, drawn for each.",
         .fallback = int64_t{-1},
         .minimum = -1,
         .maximum = 64},
@@ -167,7 +167,7 @@ std::vector<Param> aug_mix_params() {
 const OpRecord kAugMix{
     .name = "AugMix",
     .doc =
-        "Mixes an image with what chains of random operations make of it.\n\n"
+        "Mixes an image with the results of chains of random operations.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype stay. Boxes, "
         "keypoints and masks are refused: parts of the mixture are moved, each differently. Every "
         "chain computes the image again. torchvision turns Pillow's images into tensors first, "

@@ -324,14 +324,15 @@ std::vector<Param> timm_params() {
     if (param.name == "interpolation") {
       param.choices = {"random", "bilinear", "bicubic", "nearest"};
       param.doc =
-          "How a pixel of an image is made of those about its place; \"random\": bilinear "
+          "How pixels are interpolated; \"random\": bilinear "
           "or bicubic, drawn for each operation. Masks always take the nearest.";
     }
     if (param.name == "fill") param.fallback = int64_t{128};
   }
   params.push_back({.name = "translate_pct",
                     .type = ParamType::kFloat,
-                    .doc = "By which share of the size the strongest move goes; timm's "
+                    .doc = "Distance of the strongest translation, as a fraction of the size; "
+                           "timm's "
                            "create_transform says 0.3 for \"augmix\".",
                     .fallback = 0.45,
                     .minimum = 0,
@@ -344,8 +345,8 @@ const OpRecord kTimmAugment{
     .doc =
         "Augments as specified by one of timm's strings.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Boxes, masks and keypoints follow its moves, but \"augmix\" shows it in several "
-        "places and refuses boxes, keypoints and masks. timm's create_transform gives fill the "
+        "Boxes, masks and keypoints follow its moves; \"augmix\" shows an image at "
+        "several positions, and rejects them. timm's create_transform gives fill the "
         "mean of the data set, of ImageNet (124, 116, 104). A piece that timm would not know, or "
         "would leave out silently, is refused. Posterizing to no bits is black, as with Pillow "
         "before 13, which refuses it.",

@@ -102,7 +102,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
 const OpRecord kConvertBoundingBoxFormat{
     .name = "ConvertBoundingBoxFormat",
     .doc =
-        "Gives boxes in another format.\n\n"
+        "Converts boxes to another format.\n\n"
         "Boxes, (..., 4), in a known format; shape and dtype stay, and integers are rounded as "
         "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of "
         "shares (xyxy_normalized and the like: 0 to 1 of the "

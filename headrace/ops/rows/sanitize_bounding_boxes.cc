@@ -101,23 +101,25 @@ const OpRecord kSanitizeBoundingBoxes{
         "Drops boxes that are too small, outside of the image, or invalid.\n\n"
         "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is "
         "at least min_size "
-        "wide and high, has min_area, and has no corner outside of the image; one with NaN or "
-        "with sides turned around goes. The other fields of the row group (labels, areas, masks, "
+        "wide and high, has min_area, and has no corner outside of the image; one with NaN or with "
+        "negative "
+        "sides is dropped. The other fields of the row group (labels, areas, masks, "
         "keypoints) lose the same rows; fields= names them where the source does not say what "
         "belongs together. Steps that cut images clamp boxes, so that only boxes that were wrong "
         "from the start lie outside; ClampBoundingBoxes before this keeps these, too.",
     .page = {.unseen = "rows that go: [detection](detection.md)"},
-    .params =
-        {least("min_size", "Pixels that a box must be wide and high."),
-         least("min_area", "Square pixels that a box must have."),
-         {.name = "min_visibility",
-          .type = ParamType::kFloat,
-          .doc = "The share of a box's area that must be left, of what it was before it was cut by "
-                 "crops and at the edges of the image; 0 disables it. A Python transform that "
-                 "gives boxes back begins again: they count as whole then.",
-          .fallback = 0.0,
-          .minimum = 0,
-          .maximum = 1}},
+    .params = {least("min_size", "Pixels that a box must be wide and high."),
+               least("min_area", "Square pixels that a box must have."),
+               {.name = "min_visibility",
+                .type = ParamType::kFloat,
+                .doc =
+                    "Minimum fraction of a box's original area that must remain after crops and "
+                    "clipping at the "
+                    "image's edges; 0 disables it. Boxes returned by a Python transform count as "
+                    "whole again.",
+                .fallback = 0.0,
+                .minimum = 0,
+                .maximum = 1}},
     .oracle =
         "torchvision v2's SanitizeBoundingBoxes, row for row; min_visibility and the height of "
         "rotated boxes, which torchvision takes from other numbers, by their definition",

@@ -183,8 +183,8 @@ const OpRecord kKaldiFbank{
     .doc =
         "Kaldi's filter bank features of a waveform, without its dither.\n\n"
         "A waveform, float32 (channels, frames), becomes (rows, num_mel_bins), one row per frame, "
-        "with "
-        "one column more where use_energy says so: 1 + (frames - window) // shift rows with "
+        "with one more column with "
+        "use_energy: 1 + (frames - window) // shift rows with "
         "snip_edges, else (frames + shift // 2) // shift, mirrored at the ends. A waveform shorter "
         "than a window, or one of several channels without channel=, is a data error (HR0545). "
         "Kaldi's own programs expect samples of 16 bits as they are: multiply by 32768 for their "
@@ -198,31 +198,34 @@ const OpRecord kKaldiFbank{
           .fallback = int64_t{-1},
           .minimum = -1,
           .maximum = 1 << 20},
-         number_param("energy_floor", "The least energy, before its logarithm; 0: none.", 1.0, 0,
+         number_param("energy_floor", "Minimum energy, before its logarithm; 0: none.", 1.0, 0,
                       1e30),
          number_param("frame_length", "Window length in milliseconds.", 25.0, 0, 1e7),
-         number_param("frame_shift", "From one window to the next, in milliseconds.", 10.0, 0, 1e7),
+         number_param("frame_shift", "Hop from one window to the next, in milliseconds.", 10.0, 0,
+                      1e7),
          number_param("high_freq",
-                      "Where the last filter ends, in Hz; 0 or less: from half the rate on.", 0.0,
-                      -1e6, 1e6),
+                      "End of the last filter, in Hz; 0 or less: relative to half the sample "
+                      "rate.",
+                      0.0, -1e6, 1e6),
          flag_param("htk_compat", "Whether the energy is the last column, not the first.", false),
-         number_param("low_freq", "Where the first filter begins, in Hz.", 20.0, 0, 1e6),
+         number_param("low_freq", "Start of the first filter, in Hz.", 20.0, 0, 1e6),
          {.name = "num_mel_bins",
           .type = ParamType::kInt,
-          .doc = "How many filters there are.",
+          .doc = "Number of filters.",
           .fallback = int64_t{23},
           .minimum = 4,
           .maximum = 4096},
-         number_param("preemphasis_coefficient",
-                      "The share of the sample before that is subtracted.", 0.97, 0, 1),
+         number_param("preemphasis_coefficient", "Fraction of the previous sample to subtract.",
+                      0.97, 0, 1),
          flag_param("raw_energy", "Whether energies are those before preemphasis and window.",
                     true),
-         flag_param("remove_dc_offset", "Whether each window loses its mean.", true),
+         flag_param("remove_dc_offset", "Whether the mean of each window is subtracted.", true),
          flag_param("round_to_power_of_two", "Whether transforms are padded to a power of two.",
                     true),
-         number_param("sample_frequency", "Frames of the waveform a second.", 16000.0, 1, 1 << 20),
-         flag_param("snip_edges", "Whether only windows that fit are taken.", true),
-         flag_param("subtract_mean", "Whether each column loses its mean over the record.", false),
+         number_param("sample_frequency", "Sample rate of the waveform.", 16000.0, 1, 1 << 20),
+         flag_param("snip_edges", "Whether only complete windows are used.", true),
+         flag_param("subtract_mean", "Whether each column's mean over the record is subtracted.",
+                    false),
          flag_param("use_energy", "Whether the logarithm of a window's energy is a column.", false),
          flag_param("use_log_fbank", "Whether logarithms are taken.", true),
          flag_param("use_power", "Whether powers are summed, not magnitudes.", true),

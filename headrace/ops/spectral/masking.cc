@@ -73,7 +73,7 @@ Param mask_param(std::string_view name, std::string_view doc) {
 Param iid_masks_param() {
   return {.name = "iid_masks",
           .type = ParamType::kBool,
-          .doc = "Whether each channel has a mask of its own, not the record one.",
+          .doc = "Whether each channel has its own mask, instead of one per record.",
           .fallback = false};
 }
 
@@ -81,14 +81,15 @@ const OpRecord kTimeMasking{
     .name = "TimeMasking",
     .doc =
         "Sets a stretch of a spectrogram's frames to 0: SpecAugment's mask in time.\n\n"
-        "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is drawn "
-        "evenly from 0 up to time_mask_param, the place evenly from what is left.",
+        "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
+        "from 0 to time_mask_param, "
+        "the position uniform in the rest.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params = {mask_param("time_mask_param", "Frames that a mask is narrower than."),
+    .params = {mask_param("time_mask_param", "Masks are narrower than this, in frames."),
                iid_masks_param(),
                {.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "The largest share of the frames that may be masked.",
+                .doc = "Maximum fraction of frames to mask.",
                 .fallback = 1.0,
                 .minimum = 0,
                 .maximum = 1}},
@@ -105,10 +106,11 @@ const OpRecord kFrequencyMasking{
     .name = "FrequencyMasking",
     .doc =
         "Sets a stretch of a spectrogram's bins to 0: SpecAugment's mask in frequency.\n\n"
-        "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is drawn "
-        "evenly from 0 up to freq_mask_param, the place evenly from what is left.",
+        "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
+        "from 0 to freq_mask_param, "
+        "the position uniform in the rest.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params = {mask_param("freq_mask_param", "Bins that a mask is narrower than."),
+    .params = {mask_param("freq_mask_param", "Masks are narrower than this, in bins."),
                iid_masks_param()},
     .oracle = "torchaudio.transforms.FrequencyMasking, in distribution",
     .example = {{"freq_mask_param", int64_t{5}}, {"iid_masks", true}},

@@ -65,7 +65,8 @@ const OpRecord kMelScale{
         "Sums the bins of a spectrogram by triangles that are evenly spaced on the mel scale.\n\n"
         "A spectrogram, float32 (channels, n_stft, frames), becomes (channels, n_mels, frames). "
         "Filters narrower than a bin are zeros throughout, as torchaudio warns: fewer of them, or "
-        "a larger n_fft. Behind Spectrogram it gives the bytes of MelSpectrogram, which is faster.",
+        "a larger n_fft. After Spectrogram it gives the same bytes as MelSpectrogram, which is "
+        "faster.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_mel_scale(),
     .oracle =

@@ -97,7 +97,7 @@ Param logarithms_param(std::string_view name) {
 
 std::vector<Param> params_of_mfcc() {
   std::vector<Param> all = {sample_rate_param(),
-                            count_param("n_mfcc", "Coefficients that are kept, of n_mels.", 40),
+                            count_param("n_mfcc", "Number of coefficients to keep, of n_mels.", 40),
                             dct_norm_param(), logarithms_param("log_mels")};
   for (Param& param : mel_spectrum_params()) {
     if (param.name == "norm") param.name = "mel_norm";
@@ -113,7 +113,7 @@ const OpRecord kMfcc{
         "filters.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_mfcc, 1 + frames // "
         "hop_length). What torchaudio takes in melkwargs are parameters of their own here, norm "
-        "of these as mel_norm. Decibels lie 80 below the record's largest at most.",
+        "of these as mel_norm. Decibels are at most 80 below the record's largest.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = params_of_mfcc(),
     .oracle = "torchaudio.transforms.MFCC, within 1e-3",
@@ -156,13 +156,14 @@ MelSpectrum linear_spectrum_from(const Arguments& arguments) {
 
 std::vector<Param> params_of_lfcc() {
   const std::vector<Param> mel = mel_params();
-  std::vector<Param> all = {sample_rate_param(),
-                            count_param("n_filter", "How many filters there are.", 128),
-                            mel[1],  // f_min
-                            mel[2],  // f_max
-                            count_param("n_lfcc", "Coefficients that are kept, of n_filter.", 40),
-                            dct_norm_param(),
-                            logarithms_param("log_lf")};
+  std::vector<Param> all = {
+      sample_rate_param(),
+      count_param("n_filter", "Number of filters.", 128),
+      mel[1],  // f_min
+      mel[2],  // f_max
+      count_param("n_lfcc", "Number of coefficients to keep, of n_filter.", 40),
+      dct_norm_param(),
+      logarithms_param("log_lf")};
   std::ranges::move(frame_params(), std::back_inserter(all));
   all.push_back(pad_param());
   std::ranges::move(window_params(), std::back_inserter(all));

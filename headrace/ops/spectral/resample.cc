@@ -130,7 +130,7 @@ Param frequency_param(std::string_view name, std::string_view doc) {
           .maximum = 1 << 20};
 }
 Param orig_freq_param() {
-  Param param = frequency_param("orig_freq", "Frames of the waveform a second.");
+  Param param = frequency_param("orig_freq", "Sample rate of the waveform.");
   param.fallback = {};
   param.required = true;
   return param;
@@ -147,36 +147,34 @@ const OpRecord kResample{
         "are computed "
         "with, and each output is the same however much of the waveform lies around it.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params =
-        {{.name = "orig_freq",
-          .type = ParamType::kInt,
-          .doc =
-              "Frames of the waveform a second; None: each audio clip's own, as its file has it.",
-          .minimum = 1,
-          .maximum = 1 << 20},
-         frequency_param("new_freq", "The new rate."),
-         {.name = "resampling_method",
-          .type = ParamType::kString,
-          .doc = "The window over the sinc: Hann's or Kaiser's.",
-          .fallback = std::string("sinc_interp_hann"),
-          .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
-         {.name = "lowpass_filter_width",
-          .type = ParamType::kInt,
-          .doc = "Zero crossings of the sinc on either side: sharper, and slower.",
-          .fallback = int64_t{6},
-          .minimum = 1,
-          .maximum = 1024},
-         {.name = "rolloff",
-          .type = ParamType::kFloat,
-          .doc = "Where the filter ends, as a share of half the lower rate.",
-          .fallback = 0.99,
-          .minimum = 0.01,
-          .maximum = 1},
-         {.name = "beta",
-          .type = ParamType::kFloat,
-          .doc = "Beta of the Kaiser window; None: 14.769656459379492.",
-          .minimum = 0,
-          .maximum = 100}},
+    .params = {{.name = "orig_freq",
+                .type = ParamType::kInt,
+                .doc = "Sample rate of the waveform; None: each audio clip's own, from its file.",
+                .minimum = 1,
+                .maximum = 1 << 20},
+               frequency_param("new_freq", "The new rate."),
+               {.name = "resampling_method",
+                .type = ParamType::kString,
+                .doc = "The window over the sinc: Hann's or Kaiser's.",
+                .fallback = std::string("sinc_interp_hann"),
+                .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
+               {.name = "lowpass_filter_width",
+                .type = ParamType::kInt,
+                .doc = "Zero crossings of the sinc on either side: more are sharper, and slower.",
+                .fallback = int64_t{6},
+                .minimum = 1,
+                .maximum = 1024},
+               {.name = "rolloff",
+                .type = ParamType::kFloat,
+                .doc = "Cutoff of the filter, as a fraction of half the lower rate.",
+                .fallback = 0.99,
+                .minimum = 0.01,
+                .maximum = 1},
+               {.name = "beta",
+                .type = ParamType::kFloat,
+                .doc = "Beta of the Kaiser window; None: 14.769656459379492.",
+                .minimum = 0,
+                .maximum = 100}},
     .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest",
     .example = {{"orig_freq", int64_t{44100}}, {"beta", 12.0}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
@@ -195,14 +193,14 @@ const Register<OpRecord> registered_resample(kResample);
 const OpRecord kSpeed{
     .name = "Speed",
     .doc =
-        "A waveform that is faster by a factor, and so higher.\n\n"
+        "Speeds a waveform up by a factor, which raises its pitch.\n\n"
         "A waveform, float32 (channels, frames), becomes as if it had int(factor * orig_freq) "
         "frames a second, resampled to orig_freq: (channels, frames / factor), rounded up.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factor",
                 .type = ParamType::kFloat,
-                .doc = "How much faster; below 1: slower.",
+                .doc = "Speed-up factor; below 1: slower.",
                 .required = true,
                 .minimum = 0.001,
                 .maximum = 1000}},
@@ -217,14 +215,14 @@ const Register<OpRecord> registered_speed(kSpeed);
 const OpRecord kSpeedPerturbation{
     .name = "SpeedPerturbation",
     .doc =
-        "A waveform that is faster by one of several factors, each as probable.\n\n"
-        "A waveform, float32 (channels, frames), becomes what Speed makes of it; its frames vary "
-        "with the draw, and so does the shape.",
+        "Speeds a waveform up by one of several factors, each equally probable.\n\n"
+        "A waveform, float32 (channels, frames), becomes the result of Speed; the number of "
+        "frames varies with the factor.",
     .page = {.unseen = "audio clips: [features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factors",
                 .type = ParamType::kFloats,
-                .doc = "How much faster; below 1: slower.",
+                .doc = "Speed-up factor; below 1: slower.",
                 .required = true,
                 .minimum = 0.001,
                 .maximum = 1000,

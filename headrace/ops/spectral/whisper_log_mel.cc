@@ -89,8 +89,7 @@ const OpRecord kWhisperLogMel{
                 .maximum = 512},
                {.name = "chunk_length",
                 .type = ParamType::kFloat,
-                .doc =
-                    "Seconds that audio clips are padded to; None: they stay as long as they are.",
+                .doc = "Length in seconds to which audio clips are padded; None: no padding.",
                 .fallback = 30.0,
                 .minimum = 0.0125,
                 .maximum = 36000,

@@ -11,8 +11,9 @@ const OpRecord kFork{
     .doc =
         "Replaces a field by independent branches of it.\n\n"
         "Fork(\"image\", view1=[...], view2=[...]) gives the fields view1 and view2 in place of "
-        "image. Each list sees its own copy alone, and draws apart from the others: equal lists "
-        "give different views. The field is read once; images are decoded where a branch shows "
+        "image. Each list sees its own copy alone, and has its own random draws: equal "
+        "lists give different views. The field is read once; images are decoded where a branch "
+        "shows "
         "them, once for all branches where that costs less.",
     .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
     .params = {{.name = "field",

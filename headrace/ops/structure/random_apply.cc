@@ -10,8 +10,8 @@ const OpRecord kRandomApply{
     .name = "RandomApply",
     .doc =
         "Applies a list of transforms with probability p, all of them or none.\n\n"
-        "What the list does to shapes is known only where it leaves them as they were; otherwise "
-        "the field counts as ragged after it. The list must not change a dtype.",
+        "Shapes after it are known only if the list does not change "
+        "them; otherwise the field counts as ragged after it. The list must not change a dtype.",
     .page = {.unseen = "a list that some records take"},
     .params = {{.name = "transforms",
                 .type = ParamType::kTransforms,
@@ -20,7 +20,7 @@ const OpRecord kRandomApply{
                 .min_count = 1},
                {.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "How probable it is that a record takes them.",
+                .doc = "Probability of applying them.",
                 .fallback = 0.5,
                 .minimum = 0,
                 .maximum = 1}},

@@ -27,14 +27,15 @@ const OpRecord kRandomChoice{
     .doc =
         "Each record takes one of several transforms, or lists of transforms.\n\n"
         "Each has its own random draws, which an entry added at the end does not change. "
-        "What they do to shapes is known where all do the same; otherwise the field counts as "
-        "ragged after it. All leave the same dtype. It may contain batch transforms (MixUp, "
+        "Shapes after it are known if all change them alike; "
+        "otherwise the field counts as ragged after it. All leave the same dtype. It may contain "
+        "batch transforms (MixUp, "
         "CutMix), "
         "by themselves: then each group takes one.",
     .page = {.section = "Choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},
     .params = {lists_param(),
-               weights_param("p", "How probable each of them is, together 1; None: all alike.")},
+               weights_param("p", "Probabilities, with a sum of 1; None: all equal.")},
     .oracle = "torchvision v2's RandomChoice, in distribution",
     .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}},
                                                    {"",

@@ -9,10 +9,10 @@ namespace {
 const OpRecord kRandomOrder{
     .name = "RandomOrder",
     .doc =
-        "Each record takes all of several transforms, in an order of its own.\n\n"
-        "An entry that is a list keeps the order in it. Where one of them alone changes a shape, "
-        "what comes out is known; otherwise the field counts as ragged after it. None may change a "
-        "dtype, and each must do with what any of the others leaves.",
+        "Applies all of several transforms to each record, in random order.\n\n"
+        "An entry that is a list keeps the order in it. If only one of them changes a shape, the "
+        "result is known; otherwise the field counts as "
+        "ragged after it. None may change a dtype, and each must accept any other's result.",
     .page = {.section = "Choices",
              .step = "T.RandomOrder([T.RandomPosterize(2, p=1.0), T.RandomInvert(1.0)])"},
     .params = {lists_param()},

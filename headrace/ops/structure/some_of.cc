@@ -19,24 +19,22 @@ const OpRecord kSomeOf{
         "only some records have are open after it, and none may change a dtype. Albumentations "
         "takes the probability p of each transform for its weight; here weights are an argument "
         "of their own, and a transform that has a probability draws by it once more.",
-    .page =
-        {.section = "Choices",
-         .step =
-             "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), T.RandomHorizontalFlip(1.0)], n=2, p=1.0)"},
+    .page = {.section = "Choices",
+             .step = "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), "
+                     "T.RandomHorizontalFlip(1.0)], n=2, p=1.0)"},
     .params = {lists_param(),
                {.name = "n",
                 .type = ParamType::kInt,
-                .doc = "How many of them.",
+                .doc = "Number of transforms to apply.",
                 .fallback = int64_t{1},
                 .minimum = 1,
                 .maximum = 64},
                {.name = "replace",
                 .type = ParamType::kBool,
-                .doc = "Whether one may be taken more than once.",
+                .doc = "Whether one may be applied more than once.",
                 .fallback = false},
-               probability_param("How probable it is that a record takes them.", 1),
-               weights_param("weights",
-                             "How much more probable one is than another; None: alike.")},
+               probability_param("Probability of applying them.", 1),
+               weights_param("weights", "Relative weights; None: equal.")},
     .oracle = "Albumentations' SomeOf, in distribution",
     .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}},
                                                    {"", {{"RandomInvert", {{"p", 1.0}}}}},

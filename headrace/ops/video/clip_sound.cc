@@ -177,28 +177,26 @@ Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, in
 }
 
 std::vector<Param> clip_sound_params() {
-  return {
-      {.name = "sound",
-       .type = ParamType::kInt,
-       .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
-              "samples) "
-              "float32 at this sample rate, as an audio field is. With num_clips "
-              "(num_clips, channels, samples).",
-       .minimum = 1,
-       .maximum = 768000},
-      {.name = "sound_channels",
-       .type = ParamType::kInt,
-       .doc =
-           "How many channels all audio clips have; None: as many as each file has, which Mono() "
-           "mixes.",
-       .minimum = 1,
-       .maximum = 64},
-      {.name = "no_sound",
-       .type = ParamType::kString,
-       .doc = "What to do if a file has no audio for the clip's time: an error of the record, "
-              "or silence.",
-       .fallback = std::string("error"),
-       .choices = {"error", "silence"}}};
+  return {{.name = "sound",
+           .type = ParamType::kInt,
+           .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
+                  "samples) "
+                  "float32 at this sample rate, as an audio field is. With num_clips "
+                  "(num_clips, channels, samples).",
+           .minimum = 1,
+           .maximum = 768000},
+          {.name = "sound_channels",
+           .type = ParamType::kInt,
+           .doc = "Number of channels of all audio clips; None: as "
+                  "in each file, to be mixed by Mono().",
+           .minimum = 1,
+           .maximum = 64},
+          {.name = "no_sound",
+           .type = ParamType::kString,
+           .doc = "What to do if a file has no audio for the clip's time: an error of the record, "
+                  "or silence.",
+           .fallback = std::string("error"),
+           .choices = {"error", "silence"}}};
 }
 
 }  // namespace headrace

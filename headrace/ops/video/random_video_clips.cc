@@ -25,18 +25,19 @@ class RandomVideoClips final : public VideoClipOp {
 const OpRecord kRandomVideoClips{
     .name = "RandomVideoClips",
     .doc =
-        "Takes clips of a video, each from a random place on.\n\n"
+        "Takes random clips of a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
         "(num_clips, num_frames, C, H, W). All later transforms treat the frames like images, "
-        "each the same for all frames of the record. Every place where the clip fits into the video "
-        "is equally probable; a video that is shorter begins at its first frame and goes on by the "
+        "each the same for all frames of the record. Every position at which the clip fits into "
+        "the video is equally probable; a video that is shorter begins at its first frame and goes "
+        "on by the "
         "policy. Only frames that are shown, and those that they need, are decoded, once for all "
         "clips.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
-                            .doc = "Clips of a video, drawn apart. None: one, without an axis for "
-                                   "clips.",
+                            .doc = "Clips per video, drawn independently. None: "
+                                   "one, without an axis for clips.",
                             .minimum = 1,
                             .maximum = 1024}}),
     .oracle =

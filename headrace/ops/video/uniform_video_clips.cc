@@ -44,7 +44,7 @@ const OpRecord kUniformVideoClips{
         "with it.\n\n"
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
         "that "
-        "treat its frames as images. What all clips need is decoded once.",
+        "treat its frames as images. Frames of several clips are decoded once.",
     .page = {.unseen = "frames of videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,

@@ -191,15 +191,14 @@ std::vector<Param> clip_params(std::vector<Param> more) {
   const std::vector<Param> rest = {
       {.name = "stride",
        .type = ParamType::kInt,
-       .doc = "Every so many frames of the video one is taken.",
+       .doc = "Take every n-th frame of the video.",
        .fallback = int64_t{1},
        .minimum = 1,
        .maximum = 1 << 20},
       {.name = "fps",
        .type = ParamType::kFloat,
-       .doc =
-           "So many frames a second in place of a stride, whatever the video has: at each time the "
-           "frame that is shown then. A clip lasts num_frames / fps seconds.",
+       .doc = "Frames per second in place of a stride, for any "
+              "video: at each time the frame shown then. A clip lasts num_frames / fps seconds.",
        .minimum = 1e-6,
        .maximum = 1e6},
       {.name = "policy",
@@ -216,7 +215,7 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .choices = {"TCHW", "CTHW"}},
       {.name = "times",
        .type = ParamType::kBool,
-       .doc = "Adds the field `<video>_times`: of each frame the second when it is shown, float64.",
+       .doc = "Adds the field `<video>_times`: the time of each frame in seconds, float64.",
        .fallback = false},
       {.name = "hdr",
        .type = ParamType::kBool,

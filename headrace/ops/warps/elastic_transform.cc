@@ -139,17 +139,18 @@ class ElasticTransform final : public WarpOp {
 const OpRecord kElasticTransform{
     .name = "ElasticTransform",
     .doc =
-        "Takes each pixel of a record's images from a place nearby, as if they were seen through "
-        "water.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
-        "are computed first, and a second pass begins. Boxes and points are moved against the "
-        "displacement that there is where they are, which is torchvision's approximation: the "
-        "larger alpha, the worse.",
+        "Moves each pixel of a record's images by a smooth "
+        "random displacement, as if seen through water.\n\n"
+        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
+        "transforms are "
+        "computed first, and a second pass begins. Boxes and points are moved against the "
+        "displacement at their position, "
+        "which is torchvision's approximation: the larger alpha, the worse.",
     .page = {.section = "Warps", .step = "T.ElasticTransform(120.0, 6.0)"},
     .params = with_field_params(
         {{.name = "alpha",
           .type = ParamType::kFloats,
-          .doc = "How far pixels come: one number, or (along x, along y).",
+          .doc = "Magnitude of displacements: one number, or (along x, along y).",
           .fallback = 50.0,
           .minimum = -1e6,
           .maximum = 1e6,
@@ -157,7 +158,7 @@ const OpRecord kElasticTransform{
           .max_count = 2},
          {.name = "sigma",
           .type = ParamType::kFloats,
-          .doc = "How smooth that is, in pixels: one number, or (along x, along y).",
+          .doc = "Smoothness of displacements, in pixels: one number, or (along x, along y).",
           .fallback = 5.0,
           .minimum = 0,
           .maximum = 1000,

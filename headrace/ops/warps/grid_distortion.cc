@@ -84,9 +84,10 @@ const OpRecord kGridDistortionRecord{
     .doc =
         "Makes columns and rows of a record's images wider or narrower, by a grid of equal "
         "cells.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
-        "are computed first, and a second pass begins. Boxes and points go where the lines about "
-        "them go, exactly; boxes are truncated at the image.",
+        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
+        "transforms are "
+        "computed first, and a second pass begins. Boxes and points follow the grid "
+        "lines around them exactly; boxes are truncated at the image.",
     .page = {.section = "Warps", .step = "T.GridDistortion(4, 0.6)"},
     .params = with_field_params(
         {{.name = "num_steps",

@@ -63,17 +63,18 @@ const OpRecord kRandomAffine{
     .name = "RandomAffine",
     .doc =
         "Rotates, translates, scales and shears a record's images at random.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
-        "are computed first, and a second pass begins; only moves by whole pixels and quarter "
+        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
+        "transforms are "
+        "computed first, and a second pass begins; only moves by whole pixels and quarter "
         "turns "
-        "cost nothing. Boxes become those about their moved "
-        "corners, truncated at the image.",
+        "cost nothing. Boxes become the bounding boxes of their "
+        "moved corners, clipped at the image.",
     .page = {.section = "Warps",
              .step = "T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation=\"bilinear\")"},
     .params = with_warp_params(
         {{.name = "degrees",
           .type = ParamType::kFloats,
-          .doc = "x: an angle from [-x, x], with the clock; or (smallest, largest).",
+          .doc = "x: an angle from [-x, x], clockwise; or (smallest, largest).",
           .required = true,
           .minimum = -1e6,
           .maximum = 1e6,
@@ -82,7 +83,8 @@ const OpRecord kRandomAffine{
          {.name = "translate",
           .type = ParamType::kFloats,
           .doc =
-              "(a, b): moves by whole pixels, up to a of the width and b of the height each way.",
+              "(a, b): translations by whole pixels, up to a of the width and b of the height each "
+              "way.",
           .minimum = 0,
           .maximum = 1,
           .min_count = 2,

@@ -49,10 +49,12 @@ const OpRecord kRandomPerspective{
     .name = "RandomPerspective",
     .doc =
         "Applies a random perspective to a record's images, with probability p.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. Pixels of what comes before it "
-        "are computed first, and a second pass begins. Boxes become those about their moved "
-        "corners, truncated at the image. An image of one row or column stays as it is, and so "
-        "does one three of whose corners would come to lie on one line.",
+        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
+        "transforms are "
+        "computed first, and a second pass begins. Boxes become the bounding boxes of their "
+        "moved corners, clipped at the image. An image of one row or column stays as it is, and so "
+        "does one with three corners "
+        "that would be collinear.",
     .page = {.section = "Warps", .step = "T.RandomPerspective(0.5, p=1.0)"},
     .params = with_warp_params(
         {{.name = "distortion_scale",
@@ -61,7 +63,7 @@ const OpRecord kRandomPerspective{
           .fallback = 0.5,
           .minimum = 0,
           .maximum = 1},
-         probability_param("How probable it is that a record is warped.")},
+         probability_param("Probability of warping a record.")},
         "bilinear"),
     .oracle =
         "torchvision v2's perspective on tensors, or on Pillow's images, bit for bit for the same "

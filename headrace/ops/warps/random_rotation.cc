@@ -48,14 +48,13 @@ const OpRecord kRandomRotation{
         "Images and masks, (C, H, W), uint8; the dtype stays, and so does the shape without "
         "expand. The pixels of earlier transforms are computed first, and a second pass begins; "
         "only "
-        "quarter turns cost nothing. Boxes become those about their turned corners, truncated at "
-        "the "
-        "picture.",
+        "quarter turns cost nothing. Boxes become the bounding boxes of their "
+        "rotated corners, clipped at the image.",
     .page = {.section = "Warps", .step = "T.RandomRotation((20, 30))"},
     .params = with_warp_params(
         {{.name = "degrees",
           .type = ParamType::kFloats,
-          .doc = "x: an angle from [-x, x], against the clock; or (smallest, largest).",
+          .doc = "x: an angle from [-x, x], counterclockwise; or (smallest, largest).",
           .required = true,
           .minimum = -1e6,
           .maximum = 1e6,
@@ -63,7 +62,7 @@ const OpRecord kRandomRotation{
           .max_count = 2},
          {.name = "expand",
           .type = ParamType::kBool,
-          .doc = "Whether the image grows so that all of it is shown.",
+          .doc = "Whether the image grows so that all of it is visible.",
           .fallback = false},
          center_param()},
         "nearest"),

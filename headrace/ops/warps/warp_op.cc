@@ -99,7 +99,7 @@ void WarpOp::plan_picture(FieldState& picture) const {
 std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation) {
   own.push_back({.name = "interpolation",
                  .type = ParamType::kString,
-                 .doc = "How a pixel of an image is made of those about its place. Masks always "
+                 .doc = "How pixels are interpolated. Masks always "
                         "take the nearest, so that no new label appears. \"bicubic\" is for "
                         "arithmetic=\"pillow\".",
                  .fallback = std::string(interpolation),
@@ -117,7 +117,7 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
        .or_none = true});
   own.push_back({.name = "mask_fill",
                  .type = ParamType::kInt,
-                 .doc = "The same of masks: a class id.",
+                 .doc = "The same for masks: a class id.",
                  .fallback = int64_t{0},
                  .minimum = 0,
                  .maximum = 255});
@@ -129,7 +129,7 @@ std::vector<Param> with_field_params(std::vector<Param> own) {
   std::vector<Param> params = with_warp_params(std::move(own), "bilinear");
   Param& interpolation = *std::ranges::find(params, "interpolation", &Param::name);
   interpolation.doc =
-      "How a pixel of an image is made of those about its place. Masks always take the nearest, so "
+      "How pixels are interpolated. Masks always take the nearest, so "
       "that no new label appears.";
   interpolation.choices = {"nearest", "bilinear"};
   return params;

@@ -237,8 +237,8 @@ def _unwrapped(field: Taken, before: Any, after: Any) -> Any:
     if field.kind == "keypoints" and before.shape[-1] > 2:
         if after.shape[:-1] != before.shape[:-1]:
             raise ValueError(
-                f'"{field.name}" came back as {tuple(after.shape)}, and what a point has beside x '
-                f"and y cannot follow from {before.shape}: keep all points"
+                f'"{field.name}" came back as {tuple(after.shape)}, and values of a point other '
+                f"than x and y cannot follow from {before.shape}: keep all points"
             )
         rest = torch.from_numpy(before[..., 2:]).to(after.dtype)
         return torch.cat([after.as_subclass(torch.Tensor), rest], -1)

@@ -55,8 +55,9 @@ KEYWORDS = {
             (
                 "`sampler=DistributedSampler(...)`",
                 '`shard="auto"`, `shuffle=`, `seed=`; `set_epoch()` is not needed, and an epoch '
-                "that the script sets is followed. Where ranks do not divide the records, or it "
-                "is of other records than the dataset, it is asked as another sampler",
+                "that the script sets is followed. If ranks do not divide the records, or it was "
+                "made for "
+                "another dataset, it is called like any other sampler",
             ),
             (
                 "`sampler=WeightedRandomSampler(...)`",
@@ -69,9 +70,10 @@ KEYWORDS = {
             ),
             (
                 "another sampler",
-                "it is asked before each epoch, as it is then, with `set_epoch()` and with "
-                "generators that are seeded by seed and epoch. What "
-                "has `rank`, `num_replicas` or `world_size` gives this rank's records, which are "
+                "it is called before each epoch, in its current state, with "
+                "`set_epoch()` and with generators seeded by seed and epoch. One that has `rank`, "
+                "`num_replicas` or "
+                "`world_size` gives this rank's records, which are "
                 "not divided again. HR0834 where it never ends, or draws what no seed repeats",
             ),
         )
@@ -80,8 +82,9 @@ KEYWORDS = {
         (
             (
                 "`batch_sampler`",
-                "torch's `BatchSampler` is its sampler and `batch_size`; another one is asked for "
-                "its batches as a sampler is. They may differ in size, in every epoch alike",
+                "torch's `BatchSampler` is its sampler and `batch_size`; another one is called for "
+                "its batches. These may differ in "
+                "size, but must be the same sizes in every epoch",
             ),
         ),
         "sampler= orders the records, batch_size= groups them",
@@ -94,8 +97,8 @@ KEYWORDS = {
                 "write it (`mix(*default_collate(batch))`), also with their own RandomMixup and "
                 "RandomCutmix for v1, which are verified by their results, become a transform; "
                 "that of its script for segmentation, with its `cat_list` as published, is padding "
-                "by the engine; every other one is run "
-                "on the records of each finished batch of `.torch()` "
+                "by the engine; any other one is called on the "
+                "records of each finished batch of `.torch()` "
                 "([Collate functions](collate-functions.md)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '
                 "differ in shape are padded, packed or lists by `ragged=`, and "

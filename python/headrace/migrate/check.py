@@ -38,7 +38,8 @@ _DIFFERS = declare(
 _RECORDS = 32
 _STATE = (
     "its records depend on earlier calls: they are not compared, come in order (threads=1), and "
-    "are others in another order, with workers or after a resume"
+    "differ "
+    "in another order, with workers or after a resume"
 )
 # Keywords that say what is read.
 _OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")

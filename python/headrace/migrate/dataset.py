@@ -329,8 +329,8 @@ def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:
 
 _FLAT = (
     "records are tuples, lists or dictionaries, also nested, of tensors, arrays, numbers and text, "
-    'the same in each, with ragged="list" where shapes differ (hr.coco() reads COCO); a label that '
-    "is not there is a number, such as -1"
+    'the same in each, with ragged="list" where shapes differ (hr.coco() reads COCO); a missing '
+    "label is a number, such as -1"
 )
 
 

@@ -101,7 +101,8 @@ def _note_crowded_cores(found: Findings, case: Case) -> None:
         found.note(
             f"The step computes on {min(threads, case.cores):.1f} cores, and there are "
             f"{case.cores} for it and the loader: its threads then wait for each other, more than "
-            "predictions know. With OMP_NUM_THREADS=1, or torch.set_num_threads(1), they do not."
+            "predictions account for. With OMP_NUM_THREADS=1, or "
+            "torch.set_num_threads(1), they do not."
         )
 
 

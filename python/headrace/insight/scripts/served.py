@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops of a script, measured from inside its loaders: they say what is measured.
+"""The loops of a script, measured from inside its loaders.
 
     real    its own batches       waits, steps
     cached  kept ones, replayed   the step without the loader

@@ -107,7 +107,8 @@ def plain_value(value: Any, attempt: Attempt) -> tuple[Form, Any]:
         raise _other(attempt, f"a {kind.__module__}.{kind.__qualname__}")
     if value.nbytes > _LARGEST:
         raise attempt.leave(
-            f"record {attempt.record} holds an array of {value.nbytes:,} bytes that no file gave",
+            f"record {attempt.record} holds an array of {value.nbytes:,} bytes that come from no "
+            f"file",
             "hr.records(NAME=array) of all records",
         )
     if value.shape == ():

@@ -94,7 +94,7 @@ def _proven(
         if attempt.reason:  # also where the code swallowed it
             raise Left
         if type(out) is not Traced:
-            raise _Unknown("returns something else than its image")
+            raise _Unknown("returns something other than its image")
         return out
 
     drawn: dict[int, tuple[tuple[Op, ...], Any]] = {}
