@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ending things that wait for threads, without waiting for ever.
+// Closing objects that wait for threads, without waiting forever.
 //
 // Note [Why loaders are closed by a thread of their own]: closing joins the engine's work, and a
 // step or source in Python may hang (a dead network file system, a deadlock of the user's). Ctrl-C

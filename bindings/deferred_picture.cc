@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that Python functions crop and resize before they are decoded. What is done here is done
-// with the GIL: a step in Python that comes back to an interpreter which ends would never return.
+// Pictures that Python functions crop and resize before they are decoded. All of it holds the GIL:
+// a Python step that returns to an ending interpreter would never come back.
 #include "headrace/image/deferred_picture.h"
 
 #include <nanobind/stl/optional.h>

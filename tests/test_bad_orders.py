@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a number that makes no order is refused by name before anything runs; none is rounded,
-wrapped around or taken for the default."""
+"""Promise: an invalid number for an order is rejected by name before anything runs; none is
+rounded, wrapped around or replaced by a default."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MixUp and CutMix equal torchvision's for the same lambda and box, and the same rows
-whatever runs the loader."""
+"""MixUp and CutMix equal torchvision's for the same lambda and box, and give the same rows however
+the loader is run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.doctor on real loops, each with one planted cause; and nothing is harmed by it."""
+"""hr.doctor on real loops, each with one planted cause; and without side effects."""
 
 from __future__ import annotations
 

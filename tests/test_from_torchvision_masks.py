@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """hr.from_dataloader() over images and masks of classes, as the reference script for segmentation
-of torchvision has them, and the preset that stands for its transforms."""
+of torchvision has them, and the preset with its transforms."""
 
 from __future__ import annotations
 

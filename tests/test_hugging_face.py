@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A `datasets.Dataset` gives the records that its own [i] gives: images upright, columns as they
-are shown, and what a function of the user's makes of them."""
+are shown, and the results of the user's functions."""
 
 from __future__ import annotations
 

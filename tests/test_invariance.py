@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hash, whatever runs the loader: threads, instruction set, ranks, resume, memory, the way the
+"""One hash, however the loader is run: threads, instruction set, ranks, resume, memory, the way the
 images are read, and whether steps are fused."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a job of many processes, killed anywhere, gives what one process would have made."""
+"""Promise: a job of many processes, killed anywhere, gives the result of one process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: rows that other processes make are the bytes that this one makes. Whoever makes them may
-die, answer late, twice or not at all; bad records count as ever. Here threads play the processes:
+"""Promise: rows made by other processes are identical. These processes may die, answer late, twice
+or not at all; bad records count as usual. Here threads play the processes:
 Ray's are in tests/frameworks/test_ray.py."""
 
 from __future__ import annotations

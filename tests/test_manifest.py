@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests hold what Python's csv and json modules wrote."""
+"""Manifests read what Python's csv and json modules wrote."""
 
 from __future__ import annotations
 

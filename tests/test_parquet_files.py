@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: Parquet and Arrow files that are many, large, damaged or unlike end in words of ours."""
+"""Promise: many, large, damaged or inconsistent Parquet and Arrow files give clear errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a dataset on a web server or in a bucket gives the records that it gives from a disk,
-whatever the server does that may pass; what does not pass is an error that says so, and bytes of
+"""Promise: a dataset on a web server or in a bucket gives the same records as from a disk, despite
+temporary errors of the server; permanent ones are errors that say so, and bytes of
 another version, another range or another host are never taken for the object's."""
 
 from __future__ import annotations

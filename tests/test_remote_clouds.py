@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: a folder or a shard in Google Cloud Storage, Azure Blob Storage or a repository of the
-Hugging Face Hub gives what it gives from a disk, with whatever the cloud takes as authorization;
-and what authorizes is shown to nobody else."""
+Hugging Face Hub gives the same as from a disk, with any authorization that the cloud accepts; and
+credentials are never exposed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.stream: an iterable gives the batches that the list of its records gives, at any number of
-ranks, after any resume; what cannot be exact is said."""
+"""hr.stream: an iterable gives the batches of the list of its records, at any number of ranks,
+after any resume; inexact cases give a warning."""
 
 import io
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader of a stream resumes at every step: by the iterable's state where it has one, else by
-reading again, which is said."""
+reading again, with a warning."""
 
 import itertools
 import json

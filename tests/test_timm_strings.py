@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's strings are read whole or refused by the piece, and its create_transform is native."""
+"""timm's strings are parsed completely, or rejected with the offending part, and its
+create_transform is native."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that no decoder has written is never delivered: a damaged image of any codec gives the
+"""Uninitialized memory is never delivered: a damaged image of any codec gives the
 same pixels, or the same error, whatever was in memory before it."""
 
 from __future__ import annotations

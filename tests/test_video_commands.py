@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands take folders of videos as they are."""
+"""The commands accept folders of videos."""
 
 from __future__ import annotations
 

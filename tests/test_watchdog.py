@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long wait gives a warning that says what is waited for; times are counted."""
+"""A long wait gives a warning that names its cause; times are counted."""
 
 from __future__ import annotations
 

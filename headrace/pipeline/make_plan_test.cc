@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a user wrote to steps: the fields of each, errors for invalid lists, and the keys of
+// From the user's list to steps: the fields of each, errors for invalid lists, and the keys of
 // random draws.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: servers of other makes are read as the tests' own server is: what moto, rclone,
-fake-gcs-server and nginx deliver is what lies on the disk."""
+"""Promise: other servers are read like the tests' own: moto, rclone, fake-gcs-server and nginx
+deliver the files on the disk."""
 
 from __future__ import annotations
 

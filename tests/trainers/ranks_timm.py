@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's create_loader of ours on two ranks: whole, killed in the middle of an epoch, resumed.
+"""Our create_loader for timm on two ranks: whole, killed in the middle of an epoch, resumed.
 
 Called with a folder of results and one of images. See forked.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchtitan's dataloader of ours on two ranks with its checkpoints by DCP: whole, killed, resumed,
+"""Our dataloader for torchtitan on two ranks with its checkpoints by DCP: whole, killed, resumed,
 and resumed by one rank. See forked.py.
 
 Called with a folder.

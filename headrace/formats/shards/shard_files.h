@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a path means, where a container may be many files ("shards").
+// The files of a path, where a container may be many files ("shards").
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of any numbers: refused, or resized with nothing read or written that is not there (all
-// memory has its exact size), and the CPU's bytes.
+// Arbitrary windows: rejected, or resized without reading or writing out of bounds (all memory has
+// its exact size), to the CPU's bytes.
 #include <cstdlib>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means of 8 bits of several rows. Any thread may call it.
+// Means of several 8-bit rows. Any thread may call it.
 #pragma once
 
 #include <cstdint>

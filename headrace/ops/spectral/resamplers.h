@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters between sample rates, made when a record first has these: files of a dataset differ.
-// Any thread may ask.
+// Filters between sample rates, made when a record first needs them: files of a dataset differ in
+// rate. Thread-safe.
 #pragma once
 
 #include <map>

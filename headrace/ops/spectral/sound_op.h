@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that make other numbers of audio: dense float32 in, dense float32 out, of
-// a shape that is arithmetic on the one that goes in. amplitude_to_db.cc is the one to copy.
+// Shared by operators that compute on audio: dense float32 in, dense float32 out, with a shape
+// computed from the input's. amplitude_to_db.cc is the one to copy.
 //
 // A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that form that
 // fields= names; a spectrogram is a tensor, (channels, bins, frames). What the plan knows of a

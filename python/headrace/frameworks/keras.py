@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` take as it is.
+"""A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` take unchanged.
 
 Keras has no public name for it: a test with Keras itself holds ``keras.src``'s.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of both pipelines side by side, in the form of the pipelines in which nothing is random.
+"""Compares records of both pipelines, in a form of the pipelines without randomness.
 
 Integers must be equal. Numbers of floating point may differ by some units of the last place:
 torchvision's ToTensor divides by 255, and ToDtype multiplies by the inverse.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process over time: memory, CPU seconds and the GIL's share, read by a thread now and then.
+"""A process over time: memory, CPU seconds and the GIL's share, sampled by a thread.
 
     with ProcessSampler() as sampler:
         begin = sampler.now()

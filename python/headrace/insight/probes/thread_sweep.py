@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader of ours with one thread, two, and so on up to all cores: where more stop helping."""
+"""Our loader with one thread, two, and so on up to all cores: where more stop helping."""
 
 from __future__ import annotations
 

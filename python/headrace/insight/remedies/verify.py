@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A remedy applied for real: the loop as it is and with the remedy in turns, next to the
-prediction. The user's files and loader stay as they are; what is made lies in a temporary folder.
+prediction. The user's files and loader are unchanged; new files are in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for random numbers: they know their range, and each question is answered both
-ways, in runs of their own.
+"""Stand-ins for random numbers: they know their range, and each comparison is answered both ways,
+in separate runs.
 
 ``random.random() < 0.5`` is a choice by 0.5, ``random.uniform(0.1, 2.0)`` a number that an operator
 may draw itself.

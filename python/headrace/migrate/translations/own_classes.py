@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of the user's that training scripts copy from each other: known by their name, and taken
-for what it says only where they do just that with images made for it."""
+"""Classes that training scripts copy from each other: recognized by name, and translated only if
+tests on made-up images confirm it."""
 
 from __future__ import annotations
 
