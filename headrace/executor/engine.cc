@@ -18,7 +18,8 @@ MemoryShares shares_of(const EngineOptions& options) {
                         .left = task.left,
                         .threads = options.threads,
                         .lends = options.lends,
-                        .reads_ahead = task.source->read_style() != ReadStyle::kMemory});
+                        .reads_ahead = task.source->read_style() != ReadStyle::kMemory,
+                        .reads_far = task.source->read_style() == ReadStyle::kLater});
 }
 
 std::function<void()> wake_workers(int threads) {
@@ -284,6 +285,7 @@ EngineStats Engine::stats() const {
   stats.memory_peak = fixed + gate_.peak();
   stats.memory_wait_seconds = gate_.waited_seconds();
   stats.copies = copies_;
+  stats.reads = read_ahead_.counts();
   return stats;
 }
 

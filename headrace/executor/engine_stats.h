@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 
+#include "headrace/executor/reading/read_counts.h"
 #include "headrace/image/render.h"
 
 namespace headrace {
@@ -35,6 +36,7 @@ struct EngineStats : DeliveredCounts {
   double wait_seconds = 0, memory_wait_seconds = 0;
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
+  ReadCounts reads = {};
   std::map<std::string_view, int64_t> finished_before = {};  // rows, by reason
 };
 

@@ -81,6 +81,16 @@ int64_t RecordOrder::index_of_read(int64_t epoch, int64_t first_batch, int64_t r
   return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }
 
+// The records that are mixed with those that an epoch begins with.
+int64_t RecordOrder::spread(int64_t epoch) const {
+  int64_t records = sampler_->in_order() ? 1 : 0;
+  for (const RecordRange& range :
+       sampler_->begun_by(seed_, static_cast<uint64_t>(epoch), 0, 1, layout_)) {
+    records += range.end - range.begin;
+  }
+  return records;
+}
+
 ReadOrder RecordOrder::reads_from(int64_t epoch, int64_t batch, bool goes_on) const {
   const int64_t reads = reads_of_epoch_from(batch);
   return {.index_of =
@@ -90,7 +100,9 @@ ReadOrder RecordOrder::reads_from(int64_t epoch, int64_t batch, bool goes_on) co
               },
           .count = reads,
           .beyond = reads_of_epoch_from(0),
-          .goes_on = goes_on};
+          .goes_on = goes_on,
+          .spread = spread(epoch) * reads_a_row(),
+          .at_once = layout_.rank_batch() * reads_a_row()};
 }
 
 std::vector<RecordRange> RecordOrder::begun_by(int64_t epoch, int64_t batch,

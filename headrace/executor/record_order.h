@@ -44,6 +44,7 @@ class RecordOrder {
   std::vector<RecordRange> begun_by(int64_t epoch, int64_t batch, bool first_of_stream) const;
 
  private:
+  int64_t spread(int64_t epoch) const;
   int64_t reads_of_epoch_from(int64_t batch) const;
   int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
 

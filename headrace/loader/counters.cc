@@ -85,6 +85,11 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"decoded", "images",
      "With decode= on a device: images by where they were decoded, or why not there.", decoded},
 
+    {"far.requests", "requests",
+     "Requests for records of a storage that answers late, neighbors as one, tries not counted.",
+     value_of<&S::reads, &ReadCounts::requests>},
+    {"far.bytes", "bytes", "Bytes that they asked for.", value_of<&S::reads, &ReadCounts::bytes>},
+
     // The row index.
     {"index.file", "", "The row index in use, or the folder of several.",
      value_of<&S::row_index, &RowIndexStats::file>, Tells::kNow},

@@ -139,7 +139,8 @@ class Loader::Impl {
                      .rows = layout_.rank_batch(),
                      .left = left,
                      .threads = options().threads,
-                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory});
+                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory,
+                     .reads_far = path_.source()->read_style() == ReadStyle::kLater});
     };
     const auto fits = [&](const DeviceWork& left) {
       try {

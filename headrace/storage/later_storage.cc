@@ -93,10 +93,12 @@ void land_without_memory(LaterRead& read) {
 // A read on its way.
 struct LaterStorage::Flight {
   LaterRead read;
+  BytePlaces places = {};
   Tries tries = {};
   uint64_t begin = 0;
   bool sized = false;
 
+  uint64_t wanted() const { return places.empty() ? read.bytes.size() : places.size(); }
   void land(Result<void> result) { headrace::land(read, std::move(result)); }
 };
 
@@ -132,6 +134,42 @@ void LaterStorage::submit(std::vector<LaterRead> reads) const {
   }
 }
 
+void LaterStorage::submit_placed(std::vector<PlacedRead> reads) const {
+  const bool copies = BlockCache::in_use() || !takes_places();
+  for (PlacedRead& placed : reads) {
+    std::shared_ptr<Flight> flight;  // shared: std::function wants to be copied
+    try {
+      flight = std::make_shared<Flight>();
+    } catch (const std::bad_alloc&) {
+      land_without_memory(placed.read);
+      continue;
+    }
+    flight->read = std::move(placed.read);
+    flight->places = std::move(placed.places);
+    flight->sized = true;
+    if (copies) {
+      read_and_copy(flight);
+    } else {
+      go_on(std::move(flight));
+    }
+  }
+}
+
+// Into memory of its own, and from there to its places.
+void LaterStorage::read_and_copy(const std::shared_ptr<Flight>& flight) const {
+  try {
+    std::vector<LaterRead> one(1);
+    one[0].piece = flight->read.piece;
+    one[0].done = [flight](LaterRead whole) {
+      if (whole.result) flight->places.write(0, whole.bytes.bytes());
+      flight->land(std::move(whole.result));
+    };
+    submit(std::move(one));
+  } catch (const std::bad_alloc&) {
+    land_without_memory(flight->read);
+  }
+}
+
 void LaterStorage::will_read(const FilePiece& piece) const {
   BlockCache* const cache = BlockCache::in_use();
   if (!cache) return;
@@ -161,6 +199,7 @@ void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
   const Request request{.piece = read.piece,
                         .max_bytes = read.max_bytes,
                         .bytes = read.bytes,
+                        .places = flight->places,
                         .begin = flight->begin,
                         .sized = flight->sized};
   try {
@@ -197,7 +236,7 @@ void LaterStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) co
   }
   flight->sized = true;
   flight->begin += answer.got;
-  const uint64_t wanted = flight->read.bytes.size();
+  const uint64_t wanted = flight->wanted();
   if (flight->begin >= wanted) return flight->land({});
   if (answer.got == 0) {
     return flight->land(

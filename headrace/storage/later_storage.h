@@ -10,15 +10,24 @@
 #include <string>
 #include <vector>
 
+#include "headrace/storage/byte_places.h"
 #include "headrace/storage/storage.h"
 
 namespace headrace {
+
+// A read whose bytes go where they are wanted, as many as its piece has, and not into `read.bytes`.
+// The memory lives until `read.done` is called.
+struct PlacedRead {
+  LaterRead read;
+  BytePlaces places;
+};
 
 class LaterStorage : public Storage {
  public:
   bool answers_later() const final { return true; }
   // Through the cache of blocks, where one is in use (block_cache.h).
   void submit(std::vector<LaterRead> reads) const final;
+  void submit_placed(std::vector<PlacedRead> reads) const;
   // These bytes will be read soon: the cache may fetch them.
   void will_read(const FilePiece& piece) const;
   Result<std::unique_ptr<OpenFile>> open(const std::string& path,
@@ -36,15 +45,19 @@ class LaterStorage : public Storage {
     std::string words{};     // instead of the system's for it, where the storage has some
     Result<void> failure{};  // wrong for good, in words of its own
   };
-  // The missing part of a read. `bytes.size()` is the wanted size, except if a whole
+  // What is still missing of a read. size() is all that is wanted, except where a whole
   // file is read: then the first answer sizes it, unless the file has more than `max_bytes`.
   struct Request {
     const FilePiece& piece;
     uint64_t max_bytes;
     Buffer& bytes;
-    uint64_t begin;  // how many are there already
+    const BytePlaces& places;  // instead of `bytes`; empty, unless takes_places()
+    uint64_t begin;            // how many are there already
     bool sized;
+    uint64_t size() const { return places.empty() ? bytes.size() : places.size(); }
   };
+  // Whether ask() heeds `places`. What a storage without it reads is copied there.
+  virtual bool takes_places() const { return false; }
   // Sends it; all that it refers to lives until `answer` was called, once, from any thread. Where
   // it throws, `answer` is not called.
   virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
@@ -57,6 +70,7 @@ class LaterStorage : public Storage {
  private:
   struct Flight;
   void submit_far(std::vector<LaterRead> reads) const;
+  void read_and_copy(const std::shared_ptr<Flight>& flight) const;
   void go_on(std::shared_ptr<Flight> flight) const;
   void arrived(std::shared_ptr<Flight> flight, Answer answer) const;
   void take(const std::shared_ptr<Flight>& flight, Answer answer) const;

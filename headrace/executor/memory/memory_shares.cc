@@ -48,8 +48,8 @@ size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left) {
 }
 
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
-                           bool has_lists, std::optional<size_t> host_bytes,
-                           bool decodes_on_device) {
+                           bool has_lists, std::optional<size_t> host_bytes, bool decodes_on_device,
+                           bool reads_far) {
   MemoryShares shares;
   shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
@@ -83,7 +83,8 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   if (has_lists) shares.lists = (rest - least + shares.threads) / 2;
   rest -= shares.lists;
   if (reads_ahead) {
-    shares.read_ahead = std::clamp(rest / 4, kLeastReadAhead, 64 * kMiB);
+    const size_t most = reads_far ? std::max(rest / 2, 64 * kMiB) : 64 * kMiB;
+    shares.read_ahead = std::clamp(reads_far ? rest / 2 : rest / 4, kLeastReadAhead, most);
     shares.read_ahead = std::min(shares.read_ahead, rest - shares.largest_record);
     // One file alone may exceed the share; what it has beyond comes out of the records' share.
     shares.largest_file = std::max(kLeastReadAhead, shares.largest_record);
@@ -96,7 +97,7 @@ MemoryShares divide_memory(size_t limit, const MemoryUse& use) {
   MemoryShares shares =
       divide_memory(limit, batch_bytes(use.plan, use.rows, use.left), use.threads, use.reads_ahead,
                     use.plan.delivers_lists(), batch_bytes(use.plan, use.rows),
-                    use.left.decodes_any() || use.lends);
+                    use.left.decodes_any() || use.lends, use.reads_far);
   shares = with_kept_frames(with_near_partners(shares, use.plan), use.plan, use.threads);
   if (use.plan.assembles()) {  // while a tensor is made, the values are there, too
     shares.lists /= 2;

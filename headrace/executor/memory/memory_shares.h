@@ -31,7 +31,7 @@ struct MemoryShares {
 // finishes it, where a device does that; which records are too large is the same for both.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists = false, std::optional<size_t> host_bytes = {},
-                           bool decodes_on_device = false);
+                           bool decodes_on_device = false, bool reads_far = false);
 
 // Input of the division of an engine's memory.
 struct MemoryUse {
@@ -41,6 +41,7 @@ struct MemoryUse {
   int threads = 1;
   bool lends = false;  // rows are made elsewhere, which takes a while: more buffers
   bool reads_ahead = false;
+  bool reads_far = false;  // ahead, from a storage that answers later: a window of blocks, at best
 };
 // The same with the shares of what the plan does: near partners, frames of clips and tensors that
 // are made of lists.

@@ -52,12 +52,17 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::start(ReadOrder order) {
   {
     MutexLock lock(mutex_);
+    if (later_ && order.spread > 1 && block_ends_.empty()) block_ends_ = source_->block_ends();
     // A stream that goes on numbers its records after the last stream's. Another stream takes
     // numbers for which nothing was read.
     const int64_t base = order.goes_on ? base_ + count_ : std::max(next_, base_ + count_);
     drop(order.goes_on ? base : INT64_MAX);
     base_ = base;
     next_ = std::max(next_, base_);
+    sent_ = std::max(sent_, base_);
+    spread_ = order.spread;
+    at_once_ = order.at_once;
+    first_end_ = order.goes_on ? 0 : base_ + at_once_;
     alone_.clear();
     index_of_ = std::move(order.index_of);
     count_ = order.count;
@@ -93,9 +98,13 @@ void ReadAhead::drop(int64_t below) {
   while (!entries_.empty() && entries_.begin()->first < below) drop_one(entries_.begin());
 }
 
-void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way) {
+void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry) {
   share_.held -= entry->second.bytes;
-  if (on_the_way) share_.dropped += entry->second.arriving;
+  share_.dropped += entry->second.arriving;
+  for (const Planned::iterator piece : entry->second.unsent) {
+    planned_bytes_ -= piece->second.reserved;
+    planned_.erase(piece);
+  }
   entries_.erase(entry);
 }
 
@@ -175,6 +184,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
       --wait_for_room_;
     }
     if (!later_) next_ = std::max(next_, number + 1);
+    if (later_) ++counts_.requests;
     share_.lent += expected;
     if (out.owned.empty()) out.owned = share_.take_spare().owned;
   }
@@ -228,7 +238,12 @@ bool ReadAhead::is_full() const {
 
 size_t ReadAhead::held_bytes() const {
   MutexLock lock(mutex_);
-  return share_.in_use();
+  return share_.in_use() - planned_bytes_;
+}
+
+ReadCounts ReadAhead::counts() const {
+  MutexLock lock(mutex_);
+  return counts_;
 }
 
 }  // namespace headrace

@@ -28,14 +28,17 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "headrace/base/mutex.h"
+#include "headrace/executor/reading/read_counts.h"
 #include "headrace/executor/reading/read_depth.h"
 #include "headrace/executor/reading/read_share.h"
 #include "headrace/sources/source.h"
+#include "headrace/storage/later_storage.h"
 #include "headrace/storage/staged_reads.h"
 
 namespace headrace {
@@ -48,6 +51,11 @@ struct ReadOrder {
   int64_t beyond = 0;
   // This is the stream that was announced so: what was read of it is kept.
   bool goes_on = false;
+  // Records that lie next to each other come within so many of the stream; 0: anywhere in it.
+  int64_t spread = 0;
+  // So many are waited for together, by the first batch: they are asked for at once, and no reads
+  // of a stream that does not go on hold these up.
+  int64_t at_once = 0;
 };
 
 class ReadAhead {
@@ -89,20 +97,36 @@ class ReadAhead {
   // The part of a record's bytes that counts towards the share.
   size_t counted(size_t bytes) const { return std::min(bytes, share_bytes_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
+  ReadCounts counts() const EXCLUDES_LOCK(mutex_);
 
  private:
+  // Pieces that are claimed and not yet asked for, where they lie.
+  struct Place {
+    std::string path;
+    uint64_t offset;
+    int64_t number;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct PlannedPiece {
+    FilePiece piece;
+    size_t reserved;
+    int64_t index;
+  };
+  using Planned = std::map<Place, PlannedPiece>;
   // `number`: of all streams of this ReadAhead, so that none comes twice.
   struct Entry {
     bool ready = false;
     int64_t index = -1;
-    size_t bytes = 0;                      // held, or reserved for it
-    RecordData data = {};                  // by a reader
-    std::vector<StagedPiece> pieces = {};  // from a storage that answers later
-    int missing = 0;                       // of these
-    bool failed = false;                   // one could not be read: its worker reads all
-    size_t arriving = 0;                   // of `bytes`, what is reserved for them
+    size_t bytes = 0;                            // held, or reserved for it
+    RecordData data = {};                        // by a reader
+    std::vector<StagedPiece> pieces = {};        // from a storage that answers later
+    int missing = 0;                             // of these
+    bool failed = false;                         // one could not be read: its worker reads all
+    size_t arriving = 0;                         // of `bytes`, what is reserved for them
+    std::vector<Planned::iterator> unsent = {};  // of its pieces
   };
   struct Neighbors;
+  using NeighborsPtr = std::shared_ptr<Neighbors>;  // shared: with the read, which may outlive this
   struct Inbox;
 
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
@@ -111,8 +135,7 @@ class ReadAhead {
   void set_terms(size_t max_bytes, RecordData& out) const;
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
   void pass_alone() REQUIRES_LOCK(mutex_);
-  void drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way = true)
-      REQUIRES_LOCK(mutex_);
+  void drop_one(std::map<int64_t, Entry>::iterator entry) REQUIRES_LOCK(mutex_);
   void room_changed() REQUIRES_LOCK(mutex_);
 
   // By threads (read_ahead_threads.cc).
@@ -132,12 +155,16 @@ class ReadAhead {
   size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
-  std::vector<Neighbors> claim_reads(int64_t needed) REQUIRES_LOCK(mutex_);
+  std::pair<int64_t, int64_t> block_of(int64_t index) const REQUIRES_LOCK(mutex_);
+  void claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
   void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
-  void join_neighbors(std::vector<Neighbors>& reads) REQUIRES_LOCK(mutex_);
-  void give_up_claims(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
-  bool claim_read(bool needed, std::vector<Neighbors>& out) REQUIRES_LOCK(mutex_);
-  void arrived(const Neighbors& neighbors, LaterRead read) EXCLUDES_LOCK(mutex_);
+  bool may_claim_on(int64_t depth) const REQUIRES_LOCK(mutex_);
+  bool claim_read(bool needed) REQUIRES_LOCK(mutex_);
+  void send(Planned::iterator piece, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
+  std::pair<Planned::iterator, Planned::iterator> together(Planned::iterator piece)
+      REQUIRES_LOCK(mutex_);
+  PlacedRead read_of(const NeighborsPtr& neighbors);
+  void arrived(Neighbors& neighbors, LaterRead* read) EXCLUDES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;
@@ -152,8 +179,15 @@ class ReadAhead {
   std::function<int64_t(int64_t)> index_of_ GUARDED_BY(mutex_);
   int64_t base_ GUARDED_BY(mutex_) = 0;  // number of the stream's sequence 0
   int64_t count_ GUARDED_BY(mutex_) = 0, beyond_ GUARDED_BY(mutex_) = 0;
-  int64_t next_ GUARDED_BY(mutex_) = 0;      // first number whose reading has not begun
-  int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
+  int64_t next_ GUARDED_BY(mutex_) = 0;  // first number whose reading has not begun
+  int64_t sent_ GUARDED_BY(mutex_) = 0;  // first of these whose pieces are not all asked for
+  int64_t spread_ GUARDED_BY(mutex_) = 0, at_once_ GUARDED_BY(mutex_) = 0;
+  int64_t first_end_ GUARDED_BY(mutex_) = 0;  // after the last number that nothing may hold up
+  Planned planned_ GUARDED_BY(mutex_);
+  std::vector<int64_t> block_ends_ GUARDED_BY(mutex_);  // Source::block_ends, of mixed blocks
+  size_t planned_bytes_ GUARDED_BY(mutex_) = 0;
+  bool have_neighbors_ GUARDED_BY(mutex_) = false;  // the records, in their files
+  int64_t awaited_ GUARDED_BY(mutex_) = -1;         // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
   // Not to be read ahead: fetched before there was room, or not at all. From next_ on, unless
   // reading has gone past them.
@@ -161,6 +195,7 @@ class ReadAhead {
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
   ReadShare share_ GUARDED_BY(mutex_);
   ReadDepth depth_ GUARDED_BY(mutex_);
+  ReadCounts counts_ GUARDED_BY(mutex_);
   double mean_seconds_ GUARDED_BY(mutex_) = 0;
   bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run
   bool stopped_ GUARDED_BY(mutex_) = true, closing_ GUARDED_BY(mutex_) = false;

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <tuple>
 #include <utility>
 
 #include "headrace/base/clock.h"
@@ -18,43 +17,71 @@
 namespace headrace {
 namespace {
 
-// Neighbors become one read of so much at most. What lies between two is read as well, where it is
-// no more than this and no more than the second one.
-constexpr uint64_t kMostTogether = uint64_t{4} << 20, kNear = uint64_t{64} << 10;
+// Neighbors become one read of so much at most: of more, a request costs no less per byte. What
+// lies between two is read as well, where it is no more than this and no more than the second one.
+constexpr uint64_t kMostTogether = uint64_t{8} << 20, kNear = uint64_t{64} << 10;
+// Of the first batch, which waits for all of them.
+constexpr uint64_t kFirstTogether = uint64_t{1} << 20;
+// Pieces that are claimed and not asked for; each takes some 300 bytes.
+constexpr int64_t kMostPlanned = 1 << 16;
 
 bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
 
 }  // namespace
 
+// Note [Claims and requests]: a record is claimed long before it is asked for: room in the share is
+// kept for it, and where its pieces lie is known. Once it is due it is asked for together with what
+// is claimed of its neighborhood, however much later that comes in the order. So the records of a
+// block that an order mixes with those of others are one request, where there is room for all that
+// it mixes; a request brings what fits, else.
+
 // The reads of `needed`, a number that is waited for (else -1), and as many more as are worth
-// to be under way. They are claimed several at a time, so that neighbors are found.
-std::vector<ReadAhead::Neighbors> ReadAhead::claim_reads(int64_t needed) {
-  std::vector<Neighbors> out;
-  if (stopped_) return out;
-  const int64_t depth = depth_.records();
-  const auto ahead = [&]() REQUIRES_LOCK(mutex_) { return static_cast<int64_t>(entries_.size()); };
-  if (next_ > needed && ahead() > depth - std::max<int64_t>(1, depth / 4)) return out;
-  while (next_ < end() && (next_ <= needed || ahead() < depth)) {
+// to be under way. They are asked for several at a time.
+void ReadAhead::claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) {
+  if (stopped_) return;
+  int64_t depth = std::max(depth_.records(), std::min(at_once_, ReadDepth::kMost));
+  while (next_ < end() && (next_ <= needed || may_claim_on(depth))) {
     if (alone_.erase(next_) > 0) {
       ++next_;
-    } else if (!claim_read(next_ == needed, out)) {
+    } else if (!claim_read(next_ == needed)) {
       break;  // earlier ones wait for room, too; the needed one is read alone then
     }
   }
-  return out;
+  const int64_t claimed = std::ssize(entries_);
+  int64_t ahead = claimed - (next_ - sent_);
+  // What is asked for before its neighborhood is claimed leaves that to further requests. Where
+  // there is room for little more than is mixed, a quarter is asked for all the same.
+  if (next_ < end()) depth = std::min(depth, std::max(claimed - spread_, claimed / 4));
+  if (sent_ > needed && ahead > depth - std::max<int64_t>(1, depth / 4)) return;
+  for (; sent_ < next_ && (sent_ <= needed || ahead < depth); ++sent_, ++ahead) {
+    const auto entry = entries_.find(sent_);
+    while (entry != entries_.end() && !entry->second.unsent.empty()) {
+      send(entry->second.unsent.back(), out);
+    }
+  }
 }
 
-// Adds the reads of the next record to `out`. False where there is no room for it.
-bool ReadAhead::claim_read(bool needed, std::vector<Neighbors>& out) {
+bool ReadAhead::may_claim_on(int64_t depth) const {
+  if (std::ssize(entries_) < depth) return true;
+  const int64_t planned = next_ - sent_;
+  return have_neighbors_ && planned < std::min<int64_t>(kMostPlanned, share_bytes_ / 4096) &&
+         (planned < spread_ || planned_bytes_ < 2 * kMostTogether);
+}
+
+// Claims the next record. False where there is no room for it.
+bool ReadAhead::claim_read(bool needed) {
   const int64_t index = index_of_(next_ - base_);
   std::vector<FilePiece> pieces;
   source_->pieces(index, wanted_, pieces);
-  const size_t allowed = share_.allowance(), share_of_whole = std::min(share_.expected(), allowed);
+  const size_t share_of_whole = std::min(share_.expected(), share_.allowance());
+  const auto reserved_for = [&](const FilePiece& piece) {
+    return is_whole(piece) ? share_of_whole : piece.bytes;
+  };
   size_t bytes = 0;
   bool large = false;
   for (const FilePiece& piece : pieces) {
-    bytes += is_whole(piece) ? share_of_whole : piece.bytes;
-    large |= !is_whole(piece) && piece.bytes > share_bytes_ / 2;
+    bytes += reserved_for(piece);
+    large |= reserved_for(piece) > share_bytes_ / 2;
   }
   large |= bytes > share_bytes_ / 2;
   if (large) pieces.clear();  // its worker reads it
@@ -65,18 +92,109 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbors>& out) {
   Entry entry{.ready = pieces.empty(),
               .index = index,
               .bytes = bytes,
-              .missing = static_cast<int>(pieces.size()),
-              .arriving = bytes};
+              .missing = static_cast<int>(pieces.size())};
   entry.pieces.reserve(pieces.size());  // so that nothing is allocated when they arrive
-  for (FilePiece& piece : pieces) {
-    const size_t reserved = is_whole(piece) ? share_of_whole : piece.bytes;
-    out.push_back({.whole = piece,
-                   .max_bytes = std::min(max_bytes_, allowed),
-                   .parts = {{.number = next_, .piece = piece, .reserved = reserved}}});
-  }
-  entries_.emplace(next_++, std::move(entry));
+  entry.unsent.reserve(pieces.size());
+  const auto claimed = entries_.emplace(next_, std::move(entry)).first;
   share_.held += bytes;
+  try {
+    for (FilePiece& piece : pieces) {
+      const size_t reserved = reserved_for(piece);
+      Place place{.path = piece.path, .offset = piece.offset, .number = next_};
+      const auto [planned, is_new] = planned_.try_emplace(
+          std::move(place),
+          PlannedPiece{.piece = std::move(piece), .reserved = reserved, .index = index});
+      if (!is_new) {  // the same bytes for two of its fields
+        --claimed->second.missing;
+        claimed->second.bytes -= reserved;
+        share_.held -= reserved;
+        continue;
+      }
+      claimed->second.unsent.push_back(planned);
+      planned_bytes_ += reserved;
+    }
+  } catch (...) {
+    drop_one(claimed);
+    throw;
+  }
+  have_neighbors_ =
+      !claimed->second.unsent.empty() && !is_whole(claimed->second.unsent.front()->second.piece);
+  ++next_;
   return true;
+}
+
+// The records of a record's block. Of another block, only some may be claimed yet: it is a request
+// of its own later.
+std::pair<int64_t, int64_t> ReadAhead::block_of(int64_t index) const {
+  const auto end = std::ranges::upper_bound(block_ends_, index);
+  if (end == block_ends_.end()) return {0, INT64_MAX};
+  return {end == block_ends_.begin() ? 0 : *std::prev(end), *end};
+}
+
+// What is asked for together with a piece: it and pieces around it, from the begin of a run of
+// neighbors on in steps of the most that a request brings.
+std::pair<ReadAhead::Planned::iterator, ReadAhead::Planned::iterator> ReadAhead::together(
+    Planned::iterator piece) {
+  const FilePiece& due = piece->second.piece;
+  // A local file beside far ones is no storage's that takes several places.
+  if (is_whole(due) || !answers_later(due.path)) return {piece, std::next(piece)};
+  const int64_t first_end = first_end_;
+  const bool first = piece->first.number < first_end;
+  const uint64_t most =
+      std::min<uint64_t>(first ? kFirstTogether : kMostTogether, share_bytes_ / 8);
+  const auto block = block_of(piece->second.index);
+  const auto in_block = [&](const PlannedPiece& each) {
+    return each.index >= block.first && each.index < block.second;
+  };
+  const auto are_near = [&](const Planned::value_type& a, const Planned::value_type& b) {
+    const FilePiece &one = a.second.piece, &next = b.second.piece;
+    if (is_whole(next) || next.path != one.path || next.known != one.known) return false;
+    if (!in_block(a.second) || !in_block(b.second)) return false;
+    const uint64_t after = one.offset + one.bytes;
+    const bool same = next.offset == one.offset && next.bytes == one.bytes;  // drawn twice
+    return (same || (next.offset >= after && next.offset - after <= std::min(kNear, next.bytes))) &&
+           (!first || (a.first.number < first_end && b.first.number < first_end));
+  };
+  auto begin = piece;
+  while (begin != planned_.begin() && are_near(*std::prev(begin), *begin)) --begin;
+  while (true) {
+    bool has_piece = false;
+    auto end = begin;
+    do {
+      has_piece |= end == piece;
+      ++end;
+    } while (end != planned_.end() && are_near(*std::prev(end), *end) &&
+             end->first.offset + end->second.piece.bytes - begin->first.offset <= most);
+    if (has_piece) return {begin, end};
+    begin = end;
+  }
+}
+
+// Asks for a piece and for what is claimed of its neighborhood.
+void ReadAhead::send(Planned::iterator piece, std::vector<NeighborsPtr>& out) {
+  const auto [begin, end] = together(piece);
+  const auto made = std::make_shared<Neighbors>();
+  Neighbors& read = *made;
+  read.whole = begin->second.piece;
+  read.max_bytes = std::min(max_bytes_, share_.allowance());
+  read.parts.reserve(static_cast<size_t>(std::distance(begin, end)));
+  out.push_back(made);  // the last that may throw
+  for (auto each = begin; each != end;) {
+    auto& [bytes, reserved, index] = each->second;
+    (void)index;
+    if (!is_whole(bytes)) {
+      read.whole.bytes = std::max(read.whole.bytes, bytes.offset + bytes.bytes - read.whole.offset);
+    }
+    Entry& entry = entries_.find(each->first.number)->second;
+    entry.arriving += reserved;
+    planned_bytes_ -= reserved;
+    std::erase(entry.unsent, each);
+    read.parts.push_back(
+        {.number = each->first.number, .piece = std::move(bytes), .reserved = reserved});
+    each = planned_.erase(each);
+  }
+  ++counts_.requests;
+  if (!is_whole(read.whole)) counts_.bytes += read.whole.bytes;
 }
 
 // A record about to be fetched alone is not read ahead, even if that waits for room.
@@ -86,93 +204,72 @@ void ReadAhead::claim_alone(int64_t number) {
   if (number > next_) alone_.insert(number);
 }
 
-// Makes one read of several whose pieces lie side by side.
-void ReadAhead::join_neighbors(std::vector<Neighbors>& reads) {
-  const auto place = [](const Neighbors& read) {
-    return std::tie(read.whole.path, read.whole.offset, read.parts.front().number);
-  };
-  std::ranges::sort(reads, {}, place);  // not a stable sort, which allocates
-  const uint64_t most = std::min<uint64_t>(kMostTogether, share_bytes_ / 8);
-  size_t last = 0;
-  for (size_t i = 1; i < reads.size(); ++i) {
-    FilePiece& piece = reads[last].whole;
-    const FilePiece& next = reads[i].whole;
-    const uint64_t end = piece.offset + piece.bytes, next_end = next.offset + next.bytes;
-    const bool near = !is_whole(piece) && !is_whole(next) && next.path == piece.path &&
-                      next.known == piece.known &&
-                      next.offset <= end + std::min(kNear, next.bytes) &&
-                      std::max(end, next_end) - piece.offset <= most;
-    if (!near) {
-      if (++last != i) reads[last] = std::move(reads[i]);
+// Several parts have memory of their own each, and what lies between them needs none. One alone,
+// whose size may not be known, comes as it is.
+PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors) {
+  PlacedRead out{.read = {.piece = neighbors->whole, .max_bytes = neighbors->max_bytes},
+                 .places = {}};
+  uint64_t at = neighbors->whole.offset;
+  const Neighbors::Part* before = nullptr;
+  for (Neighbors::Part& part : neighbors->parts) {
+    if (neighbors->parts.size() == 1) break;
+    if (before && part.piece.offset < at) {  // drawn twice
+      part.memory = before->memory;
       continue;
     }
-    if (const size_t gap = next.offset > end ? next.offset - end : 0; gap > 0) {
-      Entry& entry = entries_.find(reads[i].parts.front().number)->second;
-      reads[i].parts.front().reserved += gap;
-      entry.bytes += gap;
-      entry.arriving += gap;
-      share_.held += gap;
-    }
-    piece.bytes = std::max(end, next_end) - piece.offset;
-    std::ranges::move(reads[i].parts, std::back_inserter(reads[last].parts));
+    before = &part;
+    part.memory = std::make_shared<Buffer>(part.piece.bytes);
+    if (part.piece.offset > at) out.places.add(nullptr, part.piece.offset - at);
+    out.places.add(part.memory->data(), part.piece.bytes);
+    at = part.piece.offset + part.piece.bytes;
   }
-  if (!reads.empty()) reads.resize(last + 1);
+  out.read.done = [inbox = inbox_, neighbors](LaterRead done) {
+    MutexLock lock(inbox->mutex);
+    if (inbox->owner) inbox->owner->arrived(*neighbors, &done);
+  };
+  return out;
 }
 
-// Workers read these records themselves: memory for their reads was refused.
-void ReadAhead::give_up_claims(int64_t begin, int64_t end) {
-  MutexLock lock(mutex_);
-  for (auto each = entries_.lower_bound(begin); each != entries_.end() && each->first < end;) {
-    drop_one(each++, /*on_the_way=*/false);
-  }
-  changed_.notify_all();
-}
-
+// Where memory is refused, workers read the records themselves.
 void ReadAhead::submit(int64_t needed) {
-  std::map<const Storage*, std::vector<LaterRead>> by_storage;
-  int64_t first = 0, end = 0;
-  try {
-    std::vector<Neighbors> claimed;
-    {
-      MutexLock lock(mutex_);
-      first = end = next_;
-      try {
-        claimed = claim_reads(needed);
-        join_neighbors(claimed);
-      } catch (...) {
-        end = next_;
-        throw;
-      }
-      end = next_;
+  std::vector<NeighborsPtr> claimed;
+  {
+    MutexLock lock(mutex_);
+    try {
+      claim_reads(needed, claimed);
+    } catch (const std::exception&) {
+      // Nothing more than what was claimed before.
     }
-    const double begin = now();
-    for (Neighbors& each : claimed) {
-      LaterRead read{.piece = each.whole, .max_bytes = each.max_bytes};
-      each.submitted = begin;
-      auto neighbors = std::make_shared<const Neighbors>(std::move(each));
-      read.done = [inbox = inbox_, neighbors](LaterRead done) {
-        MutexLock lock(inbox->mutex);
-        if (inbox->owner) inbox->owner->arrived(*neighbors, std::move(done));
-      };
-      by_storage[&storage_of(read.piece.path)].push_back(std::move(read));
-    }
-  } catch (const std::exception&) {
-    return give_up_claims(first, end);
   }
-  for (auto& [storage, reads] : by_storage) storage->submit(std::move(reads));
+  const double begin = now();
+  std::map<const Storage*, std::vector<LaterRead>> whole;
+  std::map<const LaterStorage*, std::vector<PlacedRead>> placed;
+  for (const NeighborsPtr& each : claimed) {
+    each->submitted = begin;
+    try {
+      const Storage& storage = storage_of(each->whole.path);
+      PlacedRead read = read_of(each);
+      if (read.places.empty()) {
+        whole[&storage].push_back(std::move(read.read));
+      } else {  // pieces are of such storages
+        placed[&dynamic_cast<const LaterStorage&>(storage)].push_back(std::move(read));
+      }
+    } catch (const std::exception&) {
+      arrived(*each, nullptr);
+    }
+  }
+  for (auto& [storage, reads] : placed) storage->submit_placed(std::move(reads));
+  for (auto& [storage, reads] : whole) storage->submit(std::move(reads));
 }
 
-void ReadAhead::arrived(const Neighbors& neighbors, LaterRead read) {
-  std::shared_ptr<const Buffer> memory;
-  try {
-    if (read.result) memory = std::make_shared<const Buffer>(std::move(read.bytes));
-  } catch (const std::bad_alloc&) {
-    // As if it had failed: workers read the records themselves.
-  }
+// `read`: null where it could not be submitted. Nothing may throw here, or a worker would wait for
+// ever.
+void ReadAhead::arrived(Neighbors& neighbors, LaterRead* read) {
+  const bool good = read && read->result.has_value();
   bool anybody = false;
   MutexLock lock(mutex_);
   depth_.arrived(now() - neighbors.submitted);
-  for (const Neighbors::Part& part : neighbors.parts) {
+  for (Neighbors::Part& part : neighbors.parts) {
     const auto found = entries_.find(part.number);
     if (found == entries_.end()) {
       share_.dropped -= part.reserved;
@@ -180,20 +277,22 @@ void ReadAhead::arrived(const Neighbors& neighbors, LaterRead read) {
     }
     Entry& entry = found->second;
     entry.arriving -= part.reserved;
-    if (memory && !entry.failed) {
-      const bool whole = is_whole(part.piece);
-      const auto bytes = whole ? memory->bytes()
-                               : memory->bytes().subspan(part.piece.offset - neighbors.whole.offset,
-                                                         part.piece.bytes);
-      if (whole) entry.bytes += bytes.size() - part.reserved;
-      if (whole) share_.held += bytes.size() - part.reserved;
-      try {
-        entry.pieces.push_back({.piece = part.piece, .bytes = bytes, .memory = memory});
-      } catch (const std::bad_alloc&) {
-        entry.failed = true;
-      }
+    try {
+      if (good && !part.memory) part.memory = std::make_shared<Buffer>(std::move(read->bytes));
+    } catch (const std::bad_alloc&) {
+      // As if it had failed.
     }
-    entry.failed |= !memory;
+    entry.failed |= !good || !part.memory;
+    if (!entry.failed) {
+      const auto bytes = part.memory->bytes();
+      if (is_whole(part.piece)) {
+        counts_.bytes += bytes.size();
+        entry.bytes += bytes.size() - part.reserved;
+        share_.held += bytes.size() - part.reserved;
+      }
+      entry.pieces.push_back(
+          {.piece = std::move(part.piece), .bytes = bytes, .memory = std::move(part.memory)});
+    }
     entry.ready = --entry.missing == 0;
     anybody |= entry.ready;
   }
@@ -217,7 +316,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     MutexLock lock(mutex_);
     depth_.taken(begin);
     auto found = entries_.find(number);
-    while (found != entries_.end() && !found->second.ready) {
+    while (found != entries_.end() && !found->second.ready && found->second.unsent.empty()) {
       if (record_timeout_ > 0 && deadline.is_over()) {
         drop_one(found);  // its answer is dropped
         room_changed();
@@ -229,7 +328,9 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
       --wait_for_reads_;
       found = entries_.find(number);
     }
-    if (found != entries_.end()) {
+    if (found != entries_.end() && !found->second.unsent.empty()) {  // memory was refused
+      drop_one(found);
+    } else if (found != entries_.end()) {
       entry = std::move(found->second);
       entries_.erase(found);
     }

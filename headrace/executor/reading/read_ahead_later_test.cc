@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headrace/executor/reading/read_ahead.h"
+#include "headrace/sampling/sampler.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/storage/memory_files.h"
 
@@ -194,6 +195,88 @@ TEST(ReadAheadLater, NeighborsInAFileBecomeOneRead) {
     ASSERT_EQ(got, i);
   }
   EXPECT_LE(volume.requests() - before, kRecords / 4);
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
+// Blocks of 100 neighbors, of which an order mixes eight: each is one request, though hardly two
+// of its records follow each other.
+TEST(ReadAheadLater, ABlockThatIsMixedWithOthersIsOneRequest) {
+  constexpr int64_t kRecords = 4000, kBlock = 100, kMixed = 8;
+  constexpr size_t kBytes = 4000;
+  std::vector<uint8_t> all;
+  for (int64_t i = 0; i < kRecords; ++i) {
+    const std::vector<uint8_t> one = content_of(i, kBytes);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  MemoryVolume volume("mixed", {.latency_seconds = 0.002});
+  FileArray array{.parts = {}, .shape = {static_cast<int64_t>(kBytes)}};
+  Result<File> file = File::open(volume.write("array", all));
+  ASSERT_TRUE(file);
+  array.parts.push_back(
+      {.file = std::make_shared<const File>(std::move(*file)), .count = kRecords});
+  std::vector<Column> columns;
+  columns.push_back({.name = "data", .values = std::move(array)});
+  const SourcePtr source = records(std::move(columns));
+  std::vector<int64_t> ends;
+  for (int64_t end = kBlock; end <= kRecords; end += kBlock) ends.push_back(end);
+  const SamplerPtr order = shuffled_blocks(ends, kMixed);
+  const auto index_of = [&](int64_t sequence) {
+    return order->index(3, static_cast<uint64_t>(sequence / kRecords), sequence % kRecords);
+  };
+  // Room for two times what is mixed, and the half for workers.
+  constexpr size_t kRoom = 4 * kMixed * kBlock * kBytes;
+  ReadAhead ahead(source, {true}, kRoom);
+  const auto requests_of = [&](bool goes_on) {
+    const int64_t before = volume.requests();
+    ahead.start({.index_of = index_of,
+                 .count = kRecords,
+                 .goes_on = goes_on,
+                 .spread = kMixed * kBlock,
+                 .at_once = 32});
+    RecordData data;
+    size_t most = 0;
+    for (int64_t i = 0; i < kRecords; ++i) {
+      ahead.give_back(ahead.fetch(i, index_of(i), data, true));
+      most = std::max(most, ahead.held_bytes());
+      int64_t got = -1;
+      std::memcpy(&got, data.fields[0].bytes.data(), 8);
+      EXPECT_EQ(got, index_of(i));
+    }
+    EXPECT_LE(most, kRoom);
+    EXPECT_EQ(ahead.held_bytes(), 0u);
+    return volume.requests() - before;
+  };
+  EXPECT_LE(requests_of(false), kRecords / kBlock + 3 * 32) << "and those of the first batch";
+  const int64_t requests = requests_of(true);
+  EXPECT_LE(requests, kRecords / kBlock + 16);
+  EXPECT_LE(ahead.counts().requests, volume.requests()) << "which has those of opening, too";
+  EXPECT_GE(ahead.counts().bytes, 2 * all.size());
+}
+
+TEST(ReadAheadLater, ARecordThatIsDrawnTwiceComesTwice) {
+  MemoryVolume volume("twice", {.latency_seconds = 0.002});
+  constexpr size_t kBytes = 500;
+  std::vector<uint8_t> all;
+  for (int64_t i = 0; i < 100; ++i) {
+    const std::vector<uint8_t> one = content_of(i, kBytes);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  FileArray array{.parts = {}, .shape = {static_cast<int64_t>(kBytes)}};
+  Result<File> file = File::open(volume.write("array", all));
+  ASSERT_TRUE(file);
+  array.parts.push_back({.file = std::make_shared<const File>(std::move(*file)), .count = 100});
+  std::vector<Column> columns;
+  columns.push_back({.name = "data", .values = std::move(array)});
+  ReadAhead ahead(records(std::move(columns)), {true}, kShare);
+  const auto index_of = [](int64_t sequence) { return sequence * sequence % 100; };
+  ahead.start({.index_of = index_of, .count = 100});
+  RecordData data;
+  for (int64_t i = 0; i < 100; ++i) {
+    ahead.give_back(ahead.fetch(i, index_of(i), data, true));
+    int64_t got = -1;
+    std::memcpy(&got, data.fields[0].bytes.data(), 8);
+    EXPECT_EQ(got, index_of(i));
+  }
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 

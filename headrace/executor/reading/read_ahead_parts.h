@@ -2,6 +2,7 @@
 // Shared by the files of ReadAhead.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "headrace/executor/reading/read_ahead.h"
@@ -27,6 +28,8 @@ struct ReadAhead::Neighbors {
     int64_t number = 0;
     FilePiece piece;
     size_t reserved = 0;
+    // shared: with the entry that gets it. Of its own, so that it goes when the record was taken.
+    std::shared_ptr<Buffer> memory = {};
   };
   FilePiece whole;
   uint64_t max_bytes = SIZE_MAX;

@@ -7,6 +7,8 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMaxSpare = 64;
+// What is reserved for a file of unknown size, so that enough of the first ones are under way.
+constexpr size_t kUnknown = size_t{1} << 20;
 
 }  // namespace
 
@@ -19,7 +21,7 @@ size_t bytes_of(const RecordData& data) {
 
 size_t ReadShare::allowance() const {
   const size_t usual = sizes_.bytes();
-  if (usual == 0) return bytes_ / 16;
+  if (usual == 0) return later_ ? std::min(bytes_ / 16, kUnknown) : bytes_ / 16;
   return std::clamp(usual + usual / 2, bytes_ / 64, bytes_ / 2);
 }
 

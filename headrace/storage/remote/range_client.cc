@@ -21,6 +21,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/storage/burst_threads.h"
 #include "headrace/storage/remote/pace.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/transfer.h"
@@ -34,6 +35,7 @@ using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by what 
 
 constexpr double kTick = 0.02;  // between looks for what stalls or is slow
 constexpr int kMostRedirects = 5, kMostIdle = 512;
+constexpr size_t kRenewals = 4;  // at once: of other buckets and hosts
 
 // The requests to one server or bucket.
 struct Server {
@@ -122,6 +124,7 @@ struct RangeClient::Loop {
   double next_tick = 0;
   bool over = false;
   std::minstd_rand random{std::random_device{}()};
+  BurstThreads renewals{kRenewals};
 };
 
 RangeClient::Loop::Loop() {
@@ -387,10 +390,10 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   release(transfer);
   while (!job->transfers.empty()) release(*job->transfers.front());  // the slower ones
   if (job->fetch.room && !job->facts) {                              // its length is known only now
-    Result<std::span<uint8_t>> room = job->fetch.room(out.facts);
+    Result<BytePlaces> room = job->fetch.room(out.facts);
     if (!room) return answer(job, failure(std::move(room.error())));
-    out.got = std::min(room->size(), out.text.size());
-    std::copy_n(out.text.data(), out.got, room->data());
+    out.got = std::min<uint64_t>(room->size(), out.text.size());
+    room->write(0, {reinterpret_cast<const uint8_t*>(out.text.data()), size_t(out.got)});
   }
   answer(job, std::move(out));
 }
@@ -461,7 +464,7 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
   job->renewed = true;
   // It may ask a server for new credentials, and Python; the job comes back when it has.
   auto held = std::make_shared<FetchResult>(std::move(refused));  // shared: with a copyable call
-  std::thread([this, job, held, response, code = std::move(code)] {
+  renewals.call([this, job, held, response, code = std::move(code)] {
     bool renewed = false;
     try {
       renewed = job->fetch.renew(response, code);
@@ -469,7 +472,7 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
       held->result = request_error(job->fetch.path, failed.what());
     }
     put({.job = job, .renewed = renewed, .refused = std::move(*held)});
-  }).detach();
+  });
 }
 
 void RangeClient::Loop::answer(const Job& job, FetchResult result) {

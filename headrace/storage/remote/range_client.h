@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
+#include "headrace/storage/byte_places.h"
 #include "headrace/storage/remote/http_response.h"
 #include "headrace/storage/remote/remote_options.h"
 
@@ -68,7 +69,7 @@ struct Fetch {
   // Where the bytes go, all that the object has of the range: called once the head of a response is
   // there, and again for each further try, which must get the same place for the same facts.
   // Without it the body becomes `text`.
-  std::function<Result<std::span<uint8_t>>(const ObjectFacts&)> room = {};
+  std::function<Result<BytePlaces>(const ObjectFacts&)> room = {};
   // A first look: a server that sends the whole object instead of a range is let go once the room
   // is full.
   bool looks = false;

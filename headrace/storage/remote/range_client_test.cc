@@ -40,9 +40,9 @@ Fetch fetch_of(const std::string& url, WantedRange range, std::vector<uint8_t>& 
   fetch.server = url;
   fetch.request = [url](const HttpCall&) { return HttpRequest{.url = url}; };
   fetch.range = range;
-  fetch.room = [&out, range](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+  fetch.room = [&out, range](const ObjectFacts& facts) -> Result<BytePlaces> {
     out.resize(std::min(*facts.size - range.first, range.bytes));
-    return std::span(out);
+    return BytePlaces(out);
   };
   return fetch;
 }

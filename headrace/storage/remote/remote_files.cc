@@ -17,6 +17,10 @@ namespace {
 
 constexpr size_t kHeadBytes = 4096;  // of a file that is looked at: formats look at its begin next
 
+BytePlaces places_of(std::string& text) {
+  return std::span(reinterpret_cast<uint8_t*>(text.data()), text.size());
+}
+
 }  // namespace
 
 RemoteFiles::RemoteFiles(std::unique_ptr<const Cloud> cloud) : cloud_(std::move(cloud)) {}
@@ -52,9 +56,9 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
   Fetch fetch = new_fetch(path);
   fetch.range = {.first = 0, .bytes = kHeadBytes};
   fetch.looks = true;
-  fetch.room = [&](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+  fetch.room = [&](const ObjectFacts& facts) -> Result<BytePlaces> {
     head->resize(std::min<uint64_t>(kHeadBytes, facts.size.value_or(0)));
-    return std::span(reinterpret_cast<uint8_t*>(head->data()), head->size());
+    return places_of(*head);
   };
   FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
   if (!got.result) return std::move(got.result.error());
@@ -186,7 +190,7 @@ bool RemoteFiles::answer_from_head(const Request& request, const std::string& pa
 void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer) const {
   const FilePiece& piece = request.piece;
   const uint64_t offset = piece.offset + request.begin;
-  const uint64_t missing = request.sized ? request.bytes.size() - request.begin : 0;
+  const uint64_t missing = request.sized ? request.size() - request.begin : 0;
   if (request.sized && missing == 0) {
     Answer none;
     none.size = piece.known ? piece.known->size : offset;
@@ -194,7 +198,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   }
   const std::string path = without_slash(piece.path);
   // A small read near the begin takes all of the begin: others follow it.
-  const bool takes_head = request.sized && piece.known &&
+  const bool takes_head = request.sized && piece.known && request.places.empty() &&
                           offset + missing <= std::min<uint64_t>(kHeadBytes, piece.known->size);
   if (takes_head && answer_from_head(request, path, answer)) return;
   try {
@@ -212,21 +216,25 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   if (piece.known) fetch.if_match = known_objects().etag_of(*piece.known);
   auto out = std::make_shared<Answer>();  // shared: std::function wants to be copied
   auto head = std::make_shared<std::string>();
-  fetch.room = [request, out, head,
-                takes_head](const ObjectFacts& facts) -> Result<std::span<uint8_t>> {
+  fetch.room = [request, out, head, takes_head,
+                offset](const ObjectFacts& facts) -> Result<BytePlaces> {
     const FileIdentity now = identity_of_version(facts.version, facts.size.value_or(0));
     const auto& known = request.piece.known;
     if (known && *known != now) return changed_error(request.piece.path, *known, now);
     if (takes_head) {
       head->resize(std::min<uint64_t>(kHeadBytes, now.size));
-      return std::span(reinterpret_cast<uint8_t*>(head->data()), head->size());
+      return places_of(*head);
+    }
+    if (!request.places.empty()) {
+      out->size = now.size;
+      return request.places.part(request.begin, now.size - std::min(now.size, offset));
     }
     const std::span<uint8_t> room = room_for(request, now.size, *out);
     if (!out->failure) return std::move(out->failure.error());
     if (!request.sized && now.size > request.max_bytes) {
       return above_cap_error(request.piece.path, now.size, request.max_bytes);
     }
-    return room;
+    return BytePlaces(room);
   };
   fetch.done = [request, path, out, head, takes_head, offset,
                 answer = std::move(answer)](FetchResult got) {

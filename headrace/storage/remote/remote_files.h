@@ -21,6 +21,7 @@ class RemoteFiles : public LaterStorage {
   Result<PathStatus> list(const std::string& path, const EachEntry& each) const override;
 
  protected:
+  bool takes_places() const override { return true; }
   void ask(const Request& request, std::function<void(Answer)> answer) const override;
 
   const Cloud& cloud() const { return *cloud_; }

@@ -222,12 +222,12 @@ bool Transfer::place(const Judgment& judged) {
   }
   if (!facts.size) return true;  // its end is where it ends
   if (!job_->facts) {
-    Result<std::span<uint8_t>> room = job_->fetch.room(facts);
+    Result<BytePlaces> room = job_->fetch.room(facts);
     if (!room) {
       failure_ = std::move(room.error());
       return false;
     }
-    job_->room = *room;
+    job_->room = std::move(*room);
     job_->facts = std::move(facts);
   }
   end_ = job_->room.size();
@@ -264,7 +264,7 @@ bool Transfer::take(std::span<const char> data) {
     }
     count = static_cast<size_t>(end_ - at_);
   }
-  if (count > 0) std::memcpy(job_->room.data() + at_, data.data(), count);
+  job_->room.write(at_, {reinterpret_cast<const uint8_t*>(data.data()), count});
   at_ += count;
   job_->got = std::max(job_->got, at_);
   full_ = job_->fetch.looks && at_ == end_;

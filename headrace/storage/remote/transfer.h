@@ -38,7 +38,7 @@ struct FetchJob {
   std::optional<HttpRequest> moved;       // where a redirect leads
   uint64_t got = 0;                       // bytes from the begin of the range on that are in place
   std::optional<ObjectFacts> facts;       // of the version that is read
-  std::span<uint8_t> room;                // of all bytes, once `facts` are there
+  BytePlaces room;                        // of all bytes, once `facts` are there
   std::vector<Transfer*> transfers = {};  // one, or two while it is hedged
 
   // The next attempt: the missing part, of the version that is read.

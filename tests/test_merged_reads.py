@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: an order that mixes blocks of neighboring records asks a far storage for blocks, not
+for records, and delivers the same batches; ``stats()["far"]`` counts what was asked for."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from servers.object_server import ObjectServer
+
+import headrace as hr
+
+RECORDS, SHARDS, BYTES = 600, 4, 60_000
+BLOCK = 8 << 20
+TOGETHER = 1 << 20  # bytes in a request of a first batch
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """36 MB in four tar shards, and the same as a pack."""
+    folder = tmp_path_factory.mktemp("merged")
+    random = np.random.default_rng(1)
+    for shard in range(SHARDS):
+        with tarfile.open(folder / f"train-{shard}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+            for number in range(shard * RECORDS // SHARDS, (shard + 1) * RECORDS // SHARDS):
+                member = tarfile.TarInfo(f"{number:06}.bin")
+                member.size = BYTES
+                tar.addfile(member, io.BytesIO(random.bytes(BYTES)))
+    hr.pack(hr.open(f"{folder}/train-{{0..3}}.tar"), str(folder / "train.hrpack"))
+    return folder
+
+
+@pytest.fixture
+def server(data: Path) -> Iterator[ObjectServer]:
+    with ObjectServer() as running:
+        for file in data.iterdir():
+            running.objects[f"/{file.name}"] = file.read_bytes()
+        yield running
+
+
+def epochs_of(path: str, shuffle: str, epochs: int) -> tuple[list[bytes], hr.Loader]:
+    loader = hr.Loader(path, batch_size=20, shuffle=shuffle, shuffle_window=3, seed=5, threads=2)
+    batches = []
+    for _epoch in range(epochs):
+        batches += [bytes(value) for batch in loader for value in batch.bin]
+    return batches, loader
+
+
+@pytest.mark.parametrize("shuffle", ["blocks", "streams"])
+@pytest.mark.parametrize("name", ["train-{0..3}.tar", "train.hrpack"])
+def test_an_epoch_is_a_request_for_each_block(
+    server: ObjectServer, data: Path, shuffle: str, name: str
+) -> None:
+    near, there = epochs_of(f"{data}/{name}", shuffle, 3)
+    there.close()
+    far, loader = epochs_of(f"{server.url}/{name}", shuffle, 3)
+    counts = loader.stats()["far"]
+    loader.close()
+    assert far == near
+    size = RECORDS * BYTES
+    first = 20 + 3 * SHARDS  # the first batch, and what it leaves of blocks
+    epochs = 3 + 1  # the next one is read ahead
+    assert counts["requests"] <= epochs * (size // BLOCK + 4 * SHARDS) + 2 * first
+    assert counts["bytes"] <= (epochs + 0.1) * size
+    sent = [request for request in server.requests if "range" in request.headers]
+    assert len(sent) <= counts["requests"] + 60, "and those of opening"
+
+
+def test_little_memory_means_more_requests_and_the_same_batches(
+    server: ObjectServer, data: Path
+) -> None:
+    near, there = epochs_of(f"{data}/train.hrpack", "blocks", 1)
+    there.close()
+    loader = hr.Loader(
+        f"{server.url}/train.hrpack",
+        batch_size=20,
+        shuffle="blocks",
+        shuffle_window=3,
+        seed=5,
+        threads=2,
+        memory_limit="48 MiB",
+    )
+    assert [bytes(value) for batch in loader for value in batch.bin] == near
+    stats = loader.stats()
+    loader.close()
+    assert stats["memory_peak"] <= 48 << 20
+    assert stats["far"]["requests"] > RECORDS * BYTES // BLOCK
