@@ -91,7 +91,7 @@ def test_doctor_examines_a_folder_of_sounds(speech: Path) -> None:
 
 def test_a_class_without_sounds_is_said_to_be_one(speech: Path) -> None:
     (speech / "maybe").mkdir()
-    with pytest.raises(hr.ConfigError, match=r"HR0407.*no audio in 'maybe'"):
+    with pytest.raises(hr.ConfigError, match=r"HR0407.*no audio clip in 'maybe'"):
         hr.open(speech)
 
 

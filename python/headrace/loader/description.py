@@ -117,7 +117,7 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, sampling.Sampling):
-        if not isinstance(value, sampling.RecordedSampling):
+        if isinstance(value, sampling.per_epoch):
             raise _NOT_PLAIN.error(f"{value!r} calls a function of yours")
         fields = getattr(value, "__dataclass_fields__", {})
         arguments = {name: _plain(getattr(value, name)) for name in fields}
