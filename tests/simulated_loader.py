@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader and its consumer on a virtual clock: an event at a time, no formula of the doctor's.
+"""A loader and its consumer on a virtual clock: event by event, without the doctor's formulas.
 
 Workers take records in order and hold, stage after stage, a core, a place of the disk or the GIL.
 What is made waits in a queue of bounded length; the consumer takes it in order, copies and steps.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interlaced videos: frames of two fields have the colors of FFmpeg 8, whose fields are converted
-each by itself, and any frame is the one of a sequential decode."""
+"""Interlaced videos: frames of two fields have the colors of FFmpeg 8 with each field converted
+separately, and any frame equals that of a sequential decode."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// memcpy for memory that this core does not read again: stores go around the caches, so the lines
-// that are written are not read first, and what the caches hold stays there.
+// memcpy for memory that this core does not read again: stores go around the caches, so written
+// lines are not read first, and cached data stays.
 #pragma once
 
 #include <cstddef>

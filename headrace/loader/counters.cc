@@ -126,7 +126,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"disk_cache.hits", "reads", "Reads that the disk cache had all bytes of.",
      value_of<&S::disk_cache, &BlockCache::Counts::hits>, Tells::kSoFar, Adds::kSum,
      "disk_cache_hits_total"},
-    {"disk_cache.misses", "reads", "Other reads of files that it may keep.",
+    {"disk_cache.misses", "reads", "Other reads of cacheable files.",
      value_of<&S::disk_cache, &BlockCache::Counts::misses>, Tells::kSoFar, Adds::kSum,
      "disk_cache_misses_total"},
     {"disk_cache.around", "reads", "The part of the misses for which no block was fetched.",

@@ -3,7 +3,7 @@
 // unpacking, scans.
 //
 // For long operations outside of a loader, which has threads of its own. Results wait in memory up
-// to a bound; what `work` throws is thrown again when its number's turn comes.
+// to a bound; exceptions of `work` are rethrown when its number's turn comes.
 #pragma once
 
 #include <algorithm>

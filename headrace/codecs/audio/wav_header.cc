@@ -98,7 +98,7 @@ Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
   if (!sample) {
     return unread_sound(kWavName,
                         "holds " + name_of_format(tag) + " of " + std::to_string(bits) +
-                            " bits a sample; PCM of 8 to 32 bits, float32, float64, A-law "
+                            " bits per sample; PCM of 8 to 32 bits, float32, float64, A-law "
                             "and mu-law are read",
                         "convert it to PCM (sox, ffmpeg)");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of Matroska (RFC 9559) that are looked at.
+// The elements of Matroska (RFC 9559) that are read.
 #pragma once
 
 #include <cstdint>

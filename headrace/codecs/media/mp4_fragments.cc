@@ -43,7 +43,7 @@ Result<FragmentHeader> read_header(std::span<const uint8_t> traf,
   if (flags & kDuration) header.defaults.duration = reader.u32();
   if (flags & kSize) header.defaults.size = reader.u32();
   if (flags & kFlags) header.defaults.flags = reader.u32();
-  if (!reader.good()) return damaged_fragment("has no whole header");
+  if (!reader.good()) return damaged_fragment("has an incomplete header");
   return header;
 }
 

@@ -111,7 +111,7 @@ Result<Mp4Trak> choose(Bytes moov) {
   for (Mp4Box box; boxes.next(box);) {
     if (box.type != box_named("trak")) continue;
     const std::optional<Mp4Trak> trak = read_trak(box.content);
-    if (!trak) return corrupt_video(kMp4Name, "a track of it has no whole headers");
+    if (!trak) return corrupt_video(kMp4Name, "a track of it has an incomplete headers");
     traks.push_back(*trak);
     constexpr size_t kMostTraks = 1000;
     if (traks.size() > kMostTraks) return corrupt_video(kMp4Name, "it has thousands of tracks");

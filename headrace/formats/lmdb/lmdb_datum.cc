@@ -238,7 +238,7 @@ std::unique_ptr<LmdbValues> datum_values(std::span<const ValueBytes> samples,
     label = label || datum->has_label;
   }
   if (!common) {
-    why = "there is none to look at";
+    why = "there are no values to infer from";
     return nullptr;
   }
   if (*common == Form::kPixels && shape[0] < 0) {

@@ -264,8 +264,8 @@ void LmdbWalker::tell_bad(uint64_t offset, const std::string& what, LmdbVisitor&
   if (++bad_ < kMostBad) {
     visitor.bad(offset, what);
   } else if (bad_ == kMostBad) {
-    visitor.bad(offset, "the " + grouped(kMostBad) +
-                            "th damaged place; what follows is not looked at (" + what + ")");
+    visitor.bad(offset, "the " + grouped(kMostBad) + "th damaged place; the rest is not read (" +
+                            what + ")");
   }
 }
 

@@ -201,7 +201,7 @@ class NpyFilesSource final : public Source {
 void add_to_common(const NpyHeader& header, const std::string& path, const std::string& channels,
                    bool first, Common& common) {
   if (!header.members.empty() || header.type.kind != NpyType::Kind::kNumber) {
-    throw Exception(unsupported_array(path, "a record of its own has one array of numbers",
+    throw Exception(unsupported_array(path, "a file per record must have one array of numbers",
                                       "save each field as a file that holds all records"));
   }
   if (first) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against the definition, written out: every row from what all rows were before. That its numbers
-// are torchvision's is what tests/test_batch_mixing.py proves of the host, and
-// tests/test_device_finish.py of both.
+// Compares with the definition, written out: every row from all rows as they were.
+// tests/test_batch_mixing.py compares the host with torchvision, tests/test_device_finish.py
+// both.
 #include "headrace/kernels/batch/mix_rows.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the scalar one, which tests/test_filters.py holds against the definition.
+// Every level against the scalar one, which tests/test_filters.py compares with the definition.
 #include "headrace/kernels/color/hsv_rows.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of two blocks at once, one in each 128-bit lane. Inlined into the functions of
-// AVX2 files; nobody else calls it. Twin: idct_block(). The same steps as idct_core_avx512.h.
+// AVX2 files; nobody else calls it. Reference: idct_block(). The same steps as idct_core_avx512.h.
 //
 //   IdctTwos twos(table.step.data(), stride);
 //   two.group[v] = ...;     // the v-th 16 bytes of both blocks, in the order of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes -> samples with AVX-512 and GFNI. Twin: coefficients_of_planes() and idct_block().
+// Planes -> samples with AVX-512 and GFNI. Reference: coefficients_of_planes() and idct_block().
 #include "headrace/kernels/jpeg/idct_core_avx512.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 #include "headrace/kernels/jpeg/packed_blocks_order.h"

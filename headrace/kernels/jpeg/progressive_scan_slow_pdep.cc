@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of AC coefficients with BMI2, for CPUs whose pdep is slow. Twin: progressive_scan.cc.
+// Bands of AC coefficients with BMI2, for CPUs whose pdep is slow. Reference: progressive_scan.cc.
 #include "headrace/kernels/jpeg/progressive_scan_levels.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CoarseDropout: several rectangles at random places are set to one value.
+// CoarseDropout: sets several random rectangles to one value.
 #include <algorithm>
 
 #include "headrace/base/registry.h"

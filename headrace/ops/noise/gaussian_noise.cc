@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GaussianNoise: normal noise, another number for each sample.
+// GaussianNoise: normal noise, independent for each sample.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TrivialAugmentWide: one operation of fourteen, as strong as is drawn.
+// TrivialAugmentWide: one random operation out of fourteen, at a random magnitude.
 #include "headrace/base/registry.h"
 #include "headrace/ops/policies/augmentation.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace merge DEST`: the end of a job of parts."""
+"""`headrace merge DEST`: completes a job of several parts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from headrace.loader.turn import Turn
 _NOT_RESUMABLE = declare(
     "HR0887",
     "config",
-    "a prefetcher that was not asked to keep states",
+    "a prefetcher without resumable=True",
     "The source is some batches ahead of its consumer, so its own state_dict() would skip those "
     "that were not received. With resumable=True its state is taken after every batch, and "
     "state_dict() gives the one that belongs to the last batch received.",

@@ -88,8 +88,8 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
     if names[:1] == ["decode"]:
         if before[0][1] != "RGB":
             raise NoFormat(
-                f"left as it is: it decodes with ImageReadMode.{before[0][1]}, by which files "
-                "have other numbers of channels",
+                f"left as it is: it decodes with ImageReadMode.{before[0][1]}, which gives "
+                "files different numbers of channels",
                 "ImageReadMode.RGB makes it native",
             )
         return "tensor"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animations by the interface of all videos. In this process: their decoders are those that read
-// such pictures, too.
+// Animations by the interface of all videos. In this process: the decoders also read still pictures
+// of the format.
 #pragma once
 
 #include <memory>

@@ -47,7 +47,7 @@ class _Collector:
             ("first_batch_seconds", "Seconds until the first batch came.", figures.first_batch),
             ("recent_wait_ratio", "Share of the recent loop's time spent waiting, 0 to 1.",
              recent.figures.wait_share),
-            ("stalls_total", "How often the input began to stall.", moment.stalls),
+            ("stalls_total", "Number of times that the input began to stall.", moment.stalls),
             ("gil_held_ratio", "Share of recent time in which Python's GIL was held.",
              recent.gil_share),
             ("resident_memory_bytes", "Resident memory of the process.", reading.resident_bytes),

@@ -102,7 +102,7 @@ def told_before(program: Program, seconds: float) -> str:
         f"headrace doctor runs {program.name}, measures its loop for about "
         f"{0.4 * seconds:.0f} seconds, and ends it.\n"
         "  Run it in a scratch folder: files that it makes stay, and are named at the\n"
-        "  end; those that it overwrites are put back. Downloads and what other\n"
+        "  end; overwritten ones are restored. Downloads and what other\n"
         "  processes do are not undone.\n"
         f"  Switched off: {', '.join(harmless.TRACKERS)}.\n"
     )
