@@ -61,7 +61,7 @@ class Clock:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run of the simulated loop showed: records a second and the share spent waiting."""
+    """What a run of the simulated loop showed: records per second and the share spent waiting."""
 
     rate: float
     stall: float

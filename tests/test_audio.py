@@ -266,7 +266,7 @@ def test_buckets_hold_sounds_of_like_length_in_an_order_that_resumes(folder: Pat
     slices = [loader(batch_size=1, shard=(rank, 2)) for rank in (0, 1)]
     ranks = [[batch["audio_lengths"].tolist() for batch in each] for each in slices]
     assert [sorted(a + b) for a, b in zip(*ranks, strict=True)] == batches
-    with pytest.raises(hr.ConfigError, match=r"HR0150(.|\n)*one number a record"):
+    with pytest.raises(hr.ConfigError, match=r"HR0150(.|\n)*one number per record"):
         hr.Loader(src, batch_size=2, sampler=hr.sampling.buckets([1, 2], 2), ragged="pad")
 
 

@@ -50,7 +50,7 @@ def test_batches_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
             if finish == "host":
                 assert counted["bytes"] == counted["delivered_bytes"]
                 assert counted["scratch_bytes"] == 0
-            else:  # besides, some numbers a record, and a table a batch
+            else:  # besides, some numbers per record, and a table a batch
                 tables = 7 * 3 * 256 * item
                 assert counted["bytes"] == pixels + labels + RECORDS * 48 + tables
 

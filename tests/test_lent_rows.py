@@ -260,7 +260,7 @@ def test_it_is_said_whether_remote_workers_pay_and_those_that_do_not_are_not_ask
         remote = until(loader, lambda remote: remote["rows"] >= 300)
         made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
         assert made >= 2 and made > 2 * own
-        assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms a row", repr(loader))
+        assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
         assert remote["says"] in repr(loader)
         asked = remote["asked"]
         assert until(loader, lambda remote: remote["asked"] > asked)["says"].startswith("remote")

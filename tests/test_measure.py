@@ -209,7 +209,7 @@ def test_vitals_of_a_loop_leave_its_start_out() -> None:
     assert seen.cpu_seconds_per_1000 == pytest.approx(1.0, rel=0.05)
     assert seen.gil_share == pytest.approx(0.25)
     assert seen.memory[0][1] == pytest.approx(2500, abs=150)
-    assert seen.memory_growth == pytest.approx(10.0, rel=0.05)  # 1,000 bytes a second, 100 steps
+    assert seen.memory_growth == pytest.approx(10.0, rel=0.05)  # 1,000 bytes per second, 100 steps
 
 
 def test_the_doctors_report_has_the_pulse() -> None:

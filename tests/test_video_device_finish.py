@@ -77,7 +77,7 @@ def test_clips_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
             assert counted["delivered_bytes"] == pixels * 4 + labels
             if finish == "host":
                 assert counted["bytes"] == counted["delivered_bytes"]
-            else:  # besides, some numbers a frame, and a table a batch
+            else:  # besides, some numbers per frame, and a table a batch
                 tables = 3 * 3 * 256 * 4
                 assert counted["bytes"] == pixels + labels + RECORDS * frames * 48 + tables
                 assert view.stats()["finished_before_crossing"] == {}

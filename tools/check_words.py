@@ -29,6 +29,9 @@ class Rule:
 DOCS = ("heading", "text")
 _UNITS = "records|images|batches|bytes|seconds|microseconds|milliseconds|µs|us|ms|[kMG]i?B"
 _PER = "record|batch|image|second|epoch|core|thread|rank|machine|file|pixel|frame|worker"
+_RATE = (
+    rf"(?<!many )(?<!bad )\b(?:number|bits|samples|{_UNITS}) an? (?:{_PER}|sample|channel|row)\b"
+)
 _BRITISH = (
     "colour|grey|centre|centring|neighbour|behaviour|favour|honour|licence|judgement|labell(?!edby)|cancelled"
     "|modelling|catalogue|artefact|(?:normal|optim|initial|serial|synchron|quant|real|organ|recogn"
@@ -65,6 +68,7 @@ RULES = (
     Rule(r"\bstands? (?:in|at|on) (?:the|a)\b", "say is, is defined in, appears", ("heading",)),
     Rule(r"\b(?:lies?|stands?)$", "say is, or name the subject", ("heading",)),
     Rule(rf"\b\d[\d,.]* (?:{_UNITS}) an? (?:{_PER})\b", 'say "per" for rates', DOCS),
+    Rule(_RATE, 'say "per" for rates', ("message",)),
     Rule(rf"(?i)\b\w*(?:{_BRITISH})\w*", "spell it the American way: color, gray, normalize"),
 )
 

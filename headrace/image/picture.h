@@ -16,7 +16,7 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// One number a channel; those of channels that a picture does not have are 0.
+// One number per channel; those of channels that a picture does not have are 0.
 using ChannelValues = std::array<double, kMostChannels>;
 
 struct Picture {

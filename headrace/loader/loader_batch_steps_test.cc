@@ -204,7 +204,8 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   LoaderOptions rank = options(6);
   rank.world_size = 2;
   EXPECT_EQ(refused({mix(kGroup)}, rank),
-            "HR0723 a batch of 6 records a rank is not a multiple of the 4 that a transform mixes");
+            "HR0723 a batch of 6 records per rank is not a multiple of the 4 that a transform "
+            "mixes");
   LoaderOptions few = options(12);
   few.world_size = 4;  // 6 records are left: two groups for four ranks
   EXPECT_EQ(refused({mix(kGroup)}, few).substr(0, 51),

@@ -63,7 +63,7 @@ struct ClipForm {
   bool channels_before_time = false;
   bool times = false;   // a second field has the frames' seconds
   std::string at = {};  // a field that says the second that is wanted; empty: none does
-  // Fields behind these have the sound of each clip's time, at so many samples a second. 0: none.
+  // Fields behind these have the sound of each clip's time, at so many samples per second. 0: none.
   int sound_rate = 0;
   int64_t sound_channels = -1;  // -1: as many as each file has
   int64_t sound_frames = -1;    // of a clip; -1: clips last differently long

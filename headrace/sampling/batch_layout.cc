@@ -53,7 +53,7 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
   }
   if (rank_batch() % group != 0 || (!divides && group > 1)) {
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
-                         (world_size > 1 ? " records a rank" : " records") +
+                         (world_size > 1 ? " records per rank" : " records") +
                          " is not a multiple of the " + std::to_string(group) +
                          " that a transform mixes");
   }

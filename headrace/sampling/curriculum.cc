@@ -70,7 +70,7 @@ const SamplerRecord kCurriculum{
     .per_record = PerRecord::kLengths,
     .given = {.name = "difficulty",
               .type = ParamType::kFloats,
-              .doc = "One number a record, small for easy ones, or the name of a field of one "
+              .doc = "One number per record, small for easy ones, or the name of a field of one "
                      "number.",
               .required = true},
     .params = {{.name = "start",

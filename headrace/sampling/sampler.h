@@ -66,11 +66,11 @@ SamplerPtr shuffled(int64_t records);
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);
 // These indices each epoch, in this order or shuffled.
 SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle);
-// `draws` records an epoch, drawn with replacement in proportion to the weights.
+// `draws` records per epoch, drawn with replacement in proportion to the weights.
 SamplerPtr weighted(const std::vector<double>& weights, int64_t draws);
 // The same without replacement: each draw in proportion to the weights of the records that remain.
 SamplerPtr weighted_once(std::vector<double> weights, int64_t draws);
-// `draws` records an epoch: each label equally often in expectation, then a record of the label.
+// `draws` records per epoch: each label equally often in expectation, then a record of the label.
 SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws);
 // The same without replacement: each label once in every run of as many positions as there are
 // labels, and all records of a label before one comes again, over epochs too.

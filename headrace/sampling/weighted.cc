@@ -168,9 +168,10 @@ namespace {
 const SamplerRecord kWeighted{
     .name = "weighted",
     .doc =
-        "``draws`` records an epoch, drawn in proportion to ``weights``.\n\n"
+        "``draws`` records per epoch, drawn in proportion to ``weights``.\n\n"
         "Without replacement each draw is in proportion to the weights of the records that remain, "
-        "as torch.multinomial has it; that takes 16 bytes a record while an epoch is ordered, and 8 "
+        "as torch.multinomial has it; that takes 16 bytes per record while an epoch is ordered, "
+        "and 8 "
         "a draw.",
     .example = "hr.sampling.weighted([0.5, 2, 1], draws=2, replacement=False)",
     .per_record = PerRecord::kWeights,

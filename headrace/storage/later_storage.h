@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by asynchronous storages: a subclass sends one request and hands over its
-// answer, whenever it comes and however short it is. This requests the rest of short answers, tries
-// again after a pause if the error may be temporary, and blocks a thread that reads by itself.
+// Shared by asynchronous storages: a subclass sends one request and hands over its answer, at any
+// time and of any length. This requests the rest of short answers, tries again after a pause if the
+// error may be temporary, and blocks a thread that reads by itself.
 #pragma once
 
 #include <functional>

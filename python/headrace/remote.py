@@ -61,7 +61,7 @@ def configure(
         longest_pause: seconds between tries, at most, unless ``Retry-After`` of a server asks
             for more.
         stall_seconds: a connection without a byte for so long is given up.
-        least_rate: likewise one with fewer bytes a second over ``stall_seconds``.
+        least_rate: likewise one with fewer bytes per second over ``stall_seconds``.
         hedge: send the slowest requests a second time, 2 % of all at most.
         hedge_seconds: but none before it is so old.
         redirects: ``"same-host"`` follows those to the same server, and from it to TLS; ``"any"``

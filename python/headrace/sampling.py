@@ -191,7 +191,7 @@ def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -
     if not isinstance(given, Sampling):
         given = __getattr__("indices")(given)
     if shuffle and not given.shuffles:
-        raise _NOT_INDICES.error(f"shuffle=True has no part in {given!r}", hint="shuffle=False")
+        raise _NOT_INDICES.error(f"shuffle=True does not apply to {given!r}", hint="shuffle=False")
     return given.engine(source, shuffle, batches)
 
 
@@ -253,7 +253,7 @@ def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]
         given = type(lengths).__name__ if array is None else f"{array.dtype} of shape {array.shape}"
         raise _NOT_INDICES.error(
             f"lengths are {given}, the source has {len(source)} records",
-            hint="give one number a record",
+            hint="give one number per record",
         )
     if array.dtype.kind != "f":
         return np.ascontiguousarray(array.astype(np.int64)), 1

@@ -98,7 +98,7 @@ def test_example_train(cluster: Any, whole_photos: Path, monkeypatch: Any, capsy
 def test_example_elastic(
     cluster: Any, whole_photos: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    """Two workers do not divide batches of 15, and commit each record of six batches an epoch."""
+    """Two workers do not divide batches of 15, and commit each record of six batches per epoch."""
     given = ("--workers", 1, 2, "--storage", tmp_path, "--global-batch-size", 15)
     said = run_example("elastic", whole_photos, *given, monkeypatch=monkeypatch, capsys=capsys)
     assert "180 records in 2 epochs, loss " in said

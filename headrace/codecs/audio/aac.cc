@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AAC-LC in MP4, by headrace-av: from two packets before the window's first sample on. A packet has
-// 1024 samples, which overlap with the next one's; the edit list says which of all are heard.
+// 1024 samples, which overlap with the next one's; the edit list says which are audible.
 #include <memory>
 #include <string>
 #include <string_view>

@@ -108,7 +108,7 @@ Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
   picture.height = int(height);
   const int bits = picture.bits;
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
-    return corrupt_picture(kBmpName, std::to_string(bits) + " bits a pixel");
+    return corrupt_picture(kBmpName, std::to_string(bits) + " bits per pixel");
   }
   if (picture.compression == kBitFields && bits > 8) {
     const bool inside = head >= 52;
@@ -151,7 +151,7 @@ Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
   return picture;
 }
 
-// One stored row of one index or a few samples a pixel.
+// One stored row of one index or a few samples per pixel.
 void unpack_bmp_row(const BmpPicture& picture, const uint8_t* in, int x, int width, uint8_t* out) {
   const int bits = picture.bits;
   if (bits <= 8) {

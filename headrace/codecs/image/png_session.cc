@@ -37,7 +37,7 @@ int PngInfo::stored_channels() const {
 }
 
 // libpng's structures, its read buffer and zlib's window take about 60 KiB; beside them it keeps
-// two rows of at most 8 bytes a pixel.
+// two rows of at most 8 bytes per pixel.
 size_t PngSession::memory_cap(int64_t width) {
   return (size_t{256} << 10) + 2 * (8 * (size_t(width) + 16) + 128);
 }

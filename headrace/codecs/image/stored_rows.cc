@@ -31,7 +31,7 @@ void gray_from_rgb(const uint8_t* in, int step, int count, uint8_t* out) {
   }
 }
 
-// From 1, 2 or 3 samples a pixel: gray, gray and alpha, colors.
+// From 1, 2 or 3 samples per pixel: gray, gray and alpha, colors.
 void add_alpha(const uint8_t* in, int samples, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i, in += samples, out += 4) {
     for (int c = 0; c < 3; ++c) out[c] = in[samples == 3 ? c : 0];
@@ -118,7 +118,7 @@ void StoredRows::deliver_block(const DecodeJob& job, StoredColor color, const ui
   const bool to_rgb = job.color == ColorMode::kRGB, to_gray = job.color == ColorMode::kGray;
   const bool to_rgba = job.color == ColorMode::kRGBA;
   RowBlock block{.y = y, .count = count, .step = pixel_bytes_of(color), .stride = stride};
-  // `convert` makes `samples` bytes a pixel of a row, and the block describes the result.
+  // `convert` makes `samples` bytes per pixel of a row, and the block describes the result.
   const auto convert = [&](int samples, const auto& convert_row) {
     const ptrdiff_t row = ptrdiff_t(width) * samples;
     converted_.resize(size_t(row) * size_t(count));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures in a stream of MPEG-4 (ISO/IEC 14496-2): where they begin, of what kind they are,
-// and whether there is anything in them. With containers without times (AVI) only this gives the
-// order in which frames are shown.
+// The pictures in a stream of MPEG-4 (ISO/IEC 14496-2): where they begin, their types, and whether
+// they have any content. With containers without times (AVI) only this gives the order in which
+// frames are shown.
 #pragma once
 
 #include <cstddef>

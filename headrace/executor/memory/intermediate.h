@@ -15,7 +15,7 @@ namespace headrace {
 struct IntermediateMemory {
   bool any = false;
   size_t largest = 0;            // bytes, where the size is known
-  size_t open_factor = 0;        // bytes a sample, where the size is the record's own
+  size_t open_factor = 0;        // bytes per sample, where the size is the record's own
   size_t scratch_per_pixel = 0;  // of the step that holds most beside
   size_t known_pixels = 0;       // of the largest picture whose size is known
   std::vector<int> views = {};   // by field: how many pictures become of it, by Forks

@@ -15,7 +15,7 @@ namespace {
 // Enough to keep a disk's queue busy; readers sleep while the page cache answers.
 constexpr int kReaders = 8;
 constexpr size_t kPythonChunk = 32;  // records for each time that Python's lock is taken
-// Records ahead: what a disk of 10 ms needs for 5,000 records a second; more would only hold
+// Records ahead: what a disk of 10 ms needs for 5,000 records per second; more would only hold
 // memory.
 constexpr int64_t kMaxDepth = 64, kMaxPythonDepth = 1024;
 

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// Columns of numbers and of references to values are read at opening: 8 and 16 bytes a record.
+// Columns of numbers and of references to values are read at opening: 8 and 16 bytes per record.
 constexpr uint64_t kSmallRow = 16, kSmallColumn = uint64_t{256} << 20;
 
 // Where a padded string of fixed length ends, as h5py sees it.

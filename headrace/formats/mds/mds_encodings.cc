@@ -371,7 +371,7 @@ std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::st
   const bool list =
       encoding.starts_with("list[") || encoding == "jpeg_array" || encoding == "jpegarray";
   why = encoding == "pkl" ? "pickles, and reading one runs any code in it"
-        : list            ? "several images a sample (" + column.encoding + ")"
+        : list            ? "several images per sample (" + column.encoding + ")"
                           : "an unknown encoding (" + column.encoding + ")";
   return nullptr;
 }

@@ -214,7 +214,7 @@ TEST_F(MdsTest, arrays_with_and_without_their_type_and_shape) {
   data.write("d/index.json", mds_index({{"a", "ndarray:complex64", 0}}, {{.samples = 1}}));
   EXPECT_NE(refusal().find("arrays of an unknown type"), std::string::npos);
   data.write("d/index.json", mds_index({{"a", "list[jpeg]", 0}}, {{.samples = 1}}));
-  EXPECT_NE(refusal().find("several images a sample"), std::string::npos);
+  EXPECT_NE(refusal().find("several images per sample"), std::string::npos);
 }
 
 TEST_F(MdsTest, one_of_the_first_samples_may_be_bad) {

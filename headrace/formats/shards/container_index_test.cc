@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kBytes = 100;  // of a record, which nobody reads
 constexpr int kRanks = 8;
 
-// More by HEADRACE_INDEX_RECORDS: the cache then takes 12 bytes a record.
+// More by HEADRACE_INDEX_RECORDS: the cache then takes 12 bytes per record.
 int64_t records_of_test() {
   const char* text = std::getenv("HEADRACE_INDEX_RECORDS");
   return text ? std::atoll(text) : 2'000'000;

@@ -154,7 +154,10 @@ Field array_field(const ArrayType& array, const Column& column) {
   }
   const bool label = field.kind == FieldKind::kLabel;
   if (label && !array.shape.empty()) {
-    bad_column(column.name, "labels are one number a record (got " + shape_text(array.shape) + ")");
+    bad_column(column.name,
+               "labels are one number per record (got "
+               "" + shape_text(array.shape) +
+                   ")");
   }
   if (label && !is_integer(array.dtype)) {
     bad_column(column.name, "labels are integers, not " + std::string(name_of(array.dtype)));

@@ -26,7 +26,7 @@ struct ArrayColumn {
   std::shared_ptr<const void> owner = {};
 };
 
-// An array that lies in files. Labels, and columns of at most 64 bytes a record (256 MiB in all),
+// An array that lies in files. Labels, and columns of at most 64 bytes per record (256 MiB in all),
 // are loaded when the source is made; of others each record is read by position when it is wanted.
 using FileArrayColumn = FileArray;
 

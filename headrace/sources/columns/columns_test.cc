@@ -302,7 +302,7 @@ TEST(Columns, WhatDoesNotFitIsNamed) {
   has(message({{"image", array<int64_t>(3, {3, 2, 2}), FieldKind::kImage}}), "uint16");
   has(message({{"image", array<uint8_t>(3, {3, 0, 2})}}), "at least one pixel");
   has(message({{"label", array<float>(3), FieldKind::kLabel}}), "integers, not float32");
-  has(message({{"label", array<int64_t>(3, {2}), FieldKind::kLabel}}), "one number a record");
+  has(message({{"label", array<int64_t>(3, {2}), FieldKind::kLabel}}), "one number per record");
   has(message({{"text", array<uint8_t>(3, {2}), FieldKind::kText}}), "an array is not text");
   has(message({{"label", PathColumn{{"a"}}, FieldKind::kLabel}}), "no label");
   has(message({{"image", PathColumn{{"a", ""}}}}), "record 1 is empty");

@@ -17,7 +17,7 @@ struct RemoteOptions {
   double first_pause = 0.1;    // seconds; grows to `longest_pause`
   double longest_pause = 15;
   double stall_seconds = 5;     // without a byte: the connection is given up
-  double least_rate = 100;      // bytes a second: likewise with fewer over so many seconds
+  double least_rate = 100;      // bytes per second: likewise with fewer over so many seconds
   bool hedge = true;            // send the slowest requests a second time
   double hedge_seconds = 0.05;  // but none before it is so old
   bool any_redirect = false;    // follow redirects to other hosts, and to those without TLS

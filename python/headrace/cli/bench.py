@@ -289,7 +289,8 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
     if result["device"] is None:
         return {}
     return {
-        "copied": f"{result['copied_bytes_per_record']:,.0f} bytes a record to {result['device']}",
+        "copied": f"{result['copied_bytes_per_record']:,.0f} bytes per record to "
+        "{result['device']}",
         "finish": str(result["finish"]),
         "decode": decode_fact(result),
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML that needs nothing else: a whole file, text that is escaped, data in the place of a file."""
+"""Self-contained HTML: whole files, escaped text, embedded data."""
 
 from __future__ import annotations
 

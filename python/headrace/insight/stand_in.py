@@ -4,7 +4,7 @@
     >>> from headrace.insight.stand_in import StandIn
     >>> step = StandIn(step_seconds=0.002, copy_bytes_per_second=12e9)
     >>> step
-    StandIn(2 ms a batch, copies 12 GB/s)
+    StandIn(2 ms per batch, copies 12 GB/s)
 
 It leaves the cores to the loader, as a GPU does, and can say what it would take of a batch that
 lies there already. So ``hr.doctor(loader, step)`` tells copying from stepping by the experiments
@@ -118,8 +118,8 @@ class StandIn:
         return {name: rate for name, rate in rates.items() if rate < math.inf}
 
     def __repr__(self) -> str:
-        times = [f"{1e3 * self._seconds:g} ms a batch"] if self._seconds or not self._each else []
-        times += [f"{1e6 * self._each:g} µs a record"] if self._each else []
+        times = [f"{1e3 * self._seconds:g} ms per batch"] if self._seconds or not self._each else []
+        times += [f"{1e6 * self._each:g} µs per record"] if self._each else []
         rates = [f"copies {rate / 1e9:g} GB/s" for rate in {*self.copies().values()}]
         return f"StandIn({', '.join([*times, *sorted(rates)])})"
 

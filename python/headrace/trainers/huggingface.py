@@ -130,7 +130,8 @@ def _check_size(view: Any, expected: int, argument: str) -> None:
         return  # batches of their own sizes
     if view.batch_size != expected:
         raise MISFIT.error(
-            f"the loader gives {view.batch_size} records a batch and rank, TrainingArguments says "
+            f"the loader gives {view.batch_size} records per batch and rank, TrainingArguments "
+            f"says "
             f"{expected}",
             hint=f"{argument}={view.batch_size}, by which the Trainer counts and weighs",
         )

@@ -232,7 +232,7 @@ class LentRows:
         text = f"making a row takes {made:.2f} ms, taking it over {own:.2f} ms here"
         if made < _PAYS * own:
             return f"remote workers do not pay: {text}"
-        return f"remote workers save {made - own:.2f} of {made:.2f} ms a row: {text}"
+        return f"remote workers save {made - own:.2f} of {made:.2f} ms per row: {text}"
 
     # On the thread.
 

@@ -137,7 +137,7 @@ def read_storage(found: Findings, seconds: float) -> None:
     found.report.storage = {
         "record bytes": seen.record_bytes,
         "random reads a second": seen.random_rates,
-        "sequential bytes a second": seen.sequential_bytes,
+        "sequential bytes per second": seen.sequential_bytes,
         "from": "the disk, as far as is known" if seen.cold else "wherever it lies",
     }
     if found.reads is not None and raw is not None:

@@ -101,7 +101,7 @@ def _slower_stages(before: Snapshot, now: Snapshot) -> list[str]:
         if seconds > _MORE * old and seconds > 0.1 * total and old > 0:
             found.append(
                 f"{WORK[stage]} takes {seconds / old:.1f} times as long "
-                f"({1e3 * seconds:.2f} ms a record, {1e3 * old:.2f} ms before)"
+                f"({1e3 * seconds:.2f} ms per record, {1e3 * old:.2f} ms before)"
             )
     return found
 

@@ -15,7 +15,7 @@ DEPTHS = (1, 2, 4, 8)
 _SAMPLE = 512  # extents that are read
 _SMALL = 64 << 10  # bytes; records of fewer may cost more to open than to read
 _BLOCK = 1 << 20
-_PLAIN_DISK = 100e6  # bytes a second that any disk reads from end to end
+_PLAIN_DISK = 100e6  # bytes per second that any disk reads from end to end
 
 
 class Extent(NamedTuple):

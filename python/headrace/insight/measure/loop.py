@@ -28,7 +28,8 @@ _END: Any = object()  # of an iterator, whose batches may be None
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A stretch of the real loop: records a second, and the share of it spent waiting for data."""
+    """A stretch of the real loop: records per second, and the share of it spent waiting for "
+    "data."""
 
     rate: float
     stall: float

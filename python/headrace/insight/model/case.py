@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operational law: n units of a resource, each busy s seconds a record, serve n / s records.
+"""The operational law: n units of a resource, each busy s seconds per record, serve n / s records.
 
 A record passes stages; each keeps one unit of its resources busy (a core, a place in the disk's
 queue, the GIL) and all the while the worker that it is on. The least of these rates is what the
@@ -99,7 +99,7 @@ def consumer_rate(case: Case) -> float:
 
 
 def loop_bounds(case: Case) -> tuple[float, float]:
-    """Between which rates the whole loop runs, records a second.
+    """Between which rates the whole loop runs, records per second.
 
     At best the slowest server is always busy; at worst those that are nearly as slow hinder it.
     """

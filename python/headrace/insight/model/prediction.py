@@ -30,7 +30,7 @@ class Remedy:
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """Between which rates (records a second) the loop would run with a remedy."""
+    """Between which rates (records per second) the loop would run with a remedy."""
 
     name: str
     what: str
@@ -149,7 +149,7 @@ def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
 
 
 def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
-    """Another input, whose rate alone was measured: (at worst, at best) records a second.
+    """Another input, whose rate alone was measured: (at worst, at best) records per second.
 
     It had all cores, so it has fewer where the step takes some.
     """

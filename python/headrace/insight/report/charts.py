@@ -167,7 +167,7 @@ def predictions(report: Results) -> Chart | str:
     return Chart(
         "What each remedy is predicted to give",
         f"Each bar is a range. Best first: {best.name}, {number(best.low)} to {number(best.high)} "
-        f"records a second, {_times(best.low / measured[1])} to "
+        f"records per second, {_times(best.low / measured[1])} to "
         f"{_times(best.high / measured[1])} what is measured now.",
         draw,
         ("remedy", "what to do", "at least", "at most"),
@@ -190,7 +190,7 @@ def threads(report: Results) -> Chart | str:
     best = max(found, key=lambda point: point["rate"])
     words = Words(
         "The loader alone, with other numbers of threads or workers",
-        f"Most came with {best['workers']:g}: {number(best['rate'])} records a second. "
+        f"Most came with {best['workers']:g}: {number(best['rate'])} records per second. "
         "Upright lines: from the slowest to the fastest of repeated measurements.",
         ("threads or workers", "records/s", "first batch after"),
         [(swept(p), number(p["rate"]), duration(p.get("start_s", float("nan")))) for p in measured],
@@ -223,7 +223,7 @@ def _short(value: float) -> str:
 
 
 def _unit(longest: float) -> str:
-    return "µs a record" if longest < 2e-3 else "ms a record" if longest < 2 else "s a record"
+    return "µs per record" if longest < 2e-3 else "ms per record" if longest < 2 else "s per record"
 
 
 def _milliseconds(longest: float) -> Callable[[float], str]:

@@ -15,8 +15,8 @@ class Report(Results):
     verdict: "fed", "consumer", "unsure", or what limits the input: "storage", "small-files",
     "decode", "operator", "python", "workers", "collate", "memory", "copy".
     stall_share: of the loop's time, spent waiting for data, 0..1; None without a step.
-    rates: records a second by experiment. resources: what each resource could sustain.
-    remedies: name, what to do, predicted_low and predicted_high in records a second, best first.
+    rates: records per second by experiment. resources: what each resource could sustain.
+    remedies: name, what to do, predicted_low and predicted_high in records per second, best first.
     """
 
     def html(self, path: str | Path) -> None:

@@ -83,7 +83,7 @@ def _waiting(report: Results) -> str:
         )
     text = f"The loop waits for data {percent(report.stall_share)} of its time"
     if real:
-        text += f" and takes {number(real)} records a second"
+        text += f" and takes {number(real)} records per second"
     return text + (f"; the step alone could take {number(ceiling)}." if ceiling else ".")
 
 
@@ -114,7 +114,7 @@ def _advice(report: Results) -> str:
     there, alone = report.resources.get("device", 0.0), report.rates.get("ceiling", 0.0)
     if report.verdict in ("fed", "consumer") and there < _SLOWED * alone:
         return (
-            f"In the loop the step is slower ({number(there)} records a second, alone "
+            f"In the loop the step is slower ({number(there)} records per second, alone "
             f"{number(alone)}): it shares the cores, so less work for the loader would help."
         )
     if report.verdict in ("fed", "consumer"):
@@ -124,7 +124,7 @@ def _advice(report: Results) -> str:
     best = report.predictions[0]
     return (
         f"First to try: {best.name} ({best.what}), for {number(best.low)} to "
-        f"{number(best.high)} records a second."
+        f"{number(best.high)} records per second."
     )
 
 

@@ -68,7 +68,7 @@ def _tables(
         ("What each resource could sustain (records/s)",
          [(RESOURCES.get(name, name), number(rate)) for name, rate in resources], (1,)),
         ("A record's way, one thread (and what it keeps busy)", _stage_lines(report, bars), (1, 2)),
-        ("Left out, a step saves (time for a record)",
+        ("Time saved per record without a step",
          [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}") for p in report.prices],
          (1, 2)),
         ("Waits and steps for a batch (p95: 95 of 100 take less)", _spread_lines(report),

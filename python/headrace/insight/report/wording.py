@@ -42,7 +42,7 @@ HOST = {
 STORAGE = {
     "record bytes": "a record",
     "random reads a second": "random reads a second",
-    "sequential bytes a second": "reading in order",
+    "sequential bytes per second": "reading in order",
     "from": "measured on",
 }
 COPIES = {
