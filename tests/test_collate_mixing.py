@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collate_fn that is torchvision's MixUp or CutMix becomes a step; every other one is run."""
+"""A collate_fn that is torchvision's MixUp or CutMix becomes a transform; any other one is run."""
 
 from __future__ import annotations
 

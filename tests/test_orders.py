@@ -223,10 +223,10 @@ def test_a_function_that_changed_is_a_state_of_another_run() -> None:
         order_by(lambda epoch: np.arange(20)[::-1]).load_state_dict(state)
 
 
-def test_shuffle_has_no_part_in_what_a_function_decides() -> None:
+def test_shuffle_does_not_apply_to_the_order_of_a_function() -> None:
     with pytest.raises(hr.ConfigError):
         order_by(subset_of, shuffle=True)
-    with pytest.raises(hr.ConfigError, match="shuffle=True has no part"):
+    with pytest.raises(hr.ConfigError, match="shuffle=True does not apply"):
         hr.Loader(
             SOURCE, batch_size=3, shuffle=True, sampler=hr.sampling.repeat(least_weighted(), 9)
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and tensors of any library as arrays of NumPy, with nothing dropped on the way.
+"""Arrays and tensors of any library as arrays of NumPy, without loss.
 
 >>> import numpy as np
 >>> plain_array(np.arange(3, dtype=">i4")).dtype.isnative

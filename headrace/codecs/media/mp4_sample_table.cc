@@ -260,7 +260,7 @@ Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ra
     edit.rate = reader.u32();
     if (!reader.good()) return corrupt_video(kMp4Name, "its edit list is truncated");
     if (edit.duration > uint64_t{kMostTicks} || edit.begin < -1 || edit.begin > kMostTicks) {
-      return corrupt_video(kMp4Name, "its edit list has times without end");
+      return corrupt_video(kMp4Name, "its edit list has unbounded times");
     }
     if (edit.begin == -1) {
       if (has_piece && i + 1 == count) break;  // nothing follows that could be late

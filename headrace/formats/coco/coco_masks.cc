@@ -105,7 +105,7 @@ std::string CocoMaskPainter::polygon(std::span<const double> xy, std::span<uint8
   for (size_t i = 0; i + 1 < crossings_.size(); i += 2) {
     pixels_left_ -= crossings_[i + 1] - crossings_[i];
   }
-  if (pixels_left_ < 0) return "polygons that cover the image again and again";
+  if (pixels_left_ < 0) return "polygons that cover the image many times";
   fill(crossings_, plane);
   return {};
 }

@@ -379,7 +379,7 @@ TEST_F(Coco, MasksThatCoverAPictureAgainAndAgainAreABadRecord) {
   EXPECT_TRUE(read_record(*with(4), 0).result);
   const RecordData refused = read_record(*with(5), 0);
   ASSERT_FALSE(refused.result);
-  EXPECT_EQ(refused.result.error().what, "polygons that cover the image again and again");
+  EXPECT_EQ(refused.result.error().what, "polygons that cover the image many times");
 }
 
 TEST_F(Coco, BoundariesOfARecordAreOnlySoLong) {

@@ -3,7 +3,7 @@
 // that it maps.
 //
 // Nothing in the file is trusted: every page is checked before it is used, none is visited twice,
-// and what cannot be read is told to the visitor while the rest goes on. lock.mdb is neither read
+// and the visitor is told about unreadable ones while the rest goes on. lock.mdb is neither read
 // nor made: the file must not be written to while it is open.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An index of a tar archive as NVIDIA's wds2idx writes it: "v1.2" and the number of samples, then a
-// line a sample: of each component the extension, the offset and size of its data and, from v1.2
+// line per sample: for each component the extension, the offset and size of its data and, from v1.2
 // on, its name.
 #pragma once
 

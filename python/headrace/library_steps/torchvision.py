@@ -116,7 +116,7 @@ def _check(transform: Any, fields: Kinds) -> None:
                 transform,
                 fields,
                 f'the format of "{field.name}" is {field.box_format or "not known"}',
-                'hr.open(..., kinds={"boxes": "boxes:xyxy"}) says it, in pixels',
+                'hr.open(..., kinds={"boxes": "boxes:xyxy"}) declares it, in pixels',
             )
     if not {"image", "video", "mask", "masks"} & set(kinds):
         raise refuse(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an animation: an error, or frames whose every byte is there.
+// Any bytes as an animation: an error, or complete frames.
 #include <algorithm>
 #include <cstdlib>
 

@@ -101,7 +101,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if self._entered:
-            raise NOT_OPEN.error("it was opened before", hint="make another one for another run")
+            raise NOT_OPEN.error("it was opened before", hint="create another one for another run")
         if self._address is not None:
             from headrace.insight.live.endpoint import Endpoint
 

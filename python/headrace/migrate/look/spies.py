@@ -111,7 +111,7 @@ class _Run:
             else:
                 self._check_value(column, number, value)
         if calls:
-            raise self._other(number, f"{calls[0].name} is called for nothing that it returns")
+            raise self._other(number, f"{calls[0].name} is called without use of its result")
 
     def _check_value(self, column: dict[str, Any], number: int, value: Any) -> None:
         form, now = plain_value(value, self.attempt)
