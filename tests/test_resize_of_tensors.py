@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without antialiasing pixels are those that torch gives tensors, to the last bit.
+"""Without antialiasing pixels equal torch's for tensors, to the last bit.
 
 torch itself has other ones on CPUs without AVX2, and with ATEN_CPU_CAPABILITY=default.
 """

@@ -61,7 +61,7 @@ Result<void> check_annotated_size(const Beginning& from, const ImageHeader& head
                   "compare them"};
   if (swaps && is_width == height && is_height == width) {
     error.hint = turns ? "exif_orientation=False: they were drawn on the image as it is stored"
-                       : "exif_orientation=True turns the image as its Exif tag (" +
+                       : "exif_orientation=True rotates the image as its Exif tag (" +
                              std::to_string(header.exif_orientation) + ") says";
   }
   return error;

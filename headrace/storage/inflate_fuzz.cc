@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflate as hostile input, by each wrap: as much as it holds, into a place that is too small or
+// Deflate as hostile input, in each wrapper format: all at once, into buffers that are too small or
 // too large, and piece by piece. Each way gives the same bytes, or none.
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows and OS/2 bitmaps: 1, 4, 8, 16, 24 and 32 bits, with palettes, masks, run lengths, from
-// bottom to top or from top to bottom. Rows are found by their place; those of run lengths are
-// walked from the first.
+// bottom to top or from top to bottom. Rows are found by their position; run-length rows are read
+// from the first.
 //
 // Sources: the BITMAPINFOHEADER family as Microsoft documents it; Pillow 13's BmpImagePlugin for
 // what writers make of it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a batch while they are written: of each output its memory. RowWriter fills them,
+// The rows of a batch while they are written: the memory of each output. RowWriter fills them,
 // BatchBuilder opens them and makes a batch of them.
 #pragma once
 

@@ -79,7 +79,7 @@ class SymbolTable {
     for (int i = 0; i < count; ++i) {
       children.length();  // the name before it
       const uint64_t child = children.address();
-      if (child == kHdf5Undefined) file_.damaged(address, "a group's table without a part");
+      if (child == kHdf5Undefined) file_.damaged(address, "a group's table lacks a child");
       if (found_level > 0) {
         visit(child, found_level - 1);
       } else {

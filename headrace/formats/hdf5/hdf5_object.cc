@@ -142,7 +142,10 @@ void Hdf5Object::fetch_shared(const Hdf5File& file) {
     const uint8_t version = in.u8(), type = in.u8();
     if (version == 1) in.skip(6);
     const bool in_heap = version == 3 && type == 1;
-    if (version < 1 || version > 3) file.damaged(message.address, "a shared message of no version");
+    if (version < 1 || version > 3)
+      file.damaged(message.address,
+                   "a shared message of an unknown "
+                   "version");
     if (in_heap) {
       throw Exception(hdf5_unsupported(file.file(), "messages in a table that objects share",
                                        "write it again with h5repack --low=0"));

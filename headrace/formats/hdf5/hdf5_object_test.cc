@@ -161,7 +161,7 @@ TEST_F(SharedMessage, of_which_many_stand_in_one_object_reads_it_once) {
 }
 
 TEST_F(SharedMessage, that_is_not_there_is_refused) {
-  EXPECT_EQ(shared(u8(4) + u8(0) + u64(kType)), "HR0489: a shared message of no version");
+  EXPECT_EQ(shared(u8(4) + u8(0) + u64(kType)), "HR0489: a shared message of an unknown version");
   EXPECT_EQ(shared(u8(3) + u8(1) + u64(kType)), "HR0490: messages in a table that objects share");
   const std::string nowhere = "HR0489: a shared message without a place";
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(UINT64_MAX)), nowhere);

@@ -145,7 +145,7 @@ class IndexParser {
                    "only MDS is read of streaming's formats; write the dataset with MDSWriter");
     }
     if (version != 2) bad(name + " is of version " + std::to_string(version) + ", not 2");
-    if (samples < 0 || samples > UINT32_MAX) bad(name + " has no possible number of samples");
+    if (samples < 0 || samples > UINT32_MAX) bad(name + " has an invalid number of samples");
     if (shard.raw.empty() && shard.packed.empty()) bad(name + " names no file");
     for (const std::string* file : {&shard.raw, &shard.packed}) {
       if (!file->empty() && !files_.insert(*file).second) {

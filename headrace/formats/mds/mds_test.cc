@@ -237,7 +237,7 @@ TEST_F(MdsTest, an_index_that_makes_no_sense_is_refused) {
   EXPECT_NE(with("], \"version\": 2", "], \"version\": 3").find("version 3, not 2"),
             std::string::npos);
   EXPECT_NE(with("\"mds\"", "\"csv\"").find("HR0487"), std::string::npos);
-  EXPECT_NE(with("\"samples\": 15", "\"samples\": -1").find("no possible number"),
+  EXPECT_NE(with("\"samples\": 15", "\"samples\": -1").find("an invalid number"),
             std::string::npos);
   EXPECT_NE(with("\"samples\": 15", "\"samples\": 1.5").find("whole number"), std::string::npos);
   EXPECT_NE(with("[8, null", "[8").find("3 column names, 3 encodings and 2 sizes"),

@@ -93,7 +93,7 @@ void check_places(std::vector<Tensor>& tensors, uint64_t data_bytes, const std::
   for (const Tensor& tensor : tensors) {
     const std::string it = "tensor '" + tensor.name.substr(0, 80) + "'";
     if (!names.insert(tensor.name).second) {
-      throw Exception(damaged_array(path, it + " is there twice"));
+      throw Exception(damaged_array(path, it + " appears twice"));
     }
     if (tensor.begin != at || tensor.end < tensor.begin || tensor.end > data_bytes) {
       throw Exception(damaged_array(path, it + " is at bytes " + std::to_string(tensor.begin) +

@@ -61,7 +61,7 @@ TEST_F(Safetensors, DamageIsNamed) {
   has(refused(one(R"("shape":[2],"data_offsets":[0,2])"), "abc"), "the tensors end at byte 2 of 3");
   has(refused(one(R"("shape":[2],"data_offsets":[1,3])"), "abc"), "must begin at 0");
   has(refused(R"({"a":)" + two + R"(0,2]},"b":)" + two + "1,3]}}", "abc"), "'b' is at bytes 1");
-  has(refused(R"({"a":)" + two + R"(0,2]},"a":)" + two + "2,4]}}", "abcd"), "'a' is there twice");
+  has(refused(R"({"a":)" + two + R"(0,2]},"a":)" + two + "2,4]}}", "abcd"), "'a' appears twice");
   has(refused(one(R"("shape":[3],"data_offsets":[0,2])"), "ab"), "'a' of U8 (3,) has 2 bytes");
   has(refused(one(R"("shape":[9223372036854775807,4],"data_offsets":[0,2])"), "ab"), "has 2 bytes");
   has(refused(one(R"("shape":[-1],"data_offsets":[0,2])"), "ab"), "not a number from 0 on");

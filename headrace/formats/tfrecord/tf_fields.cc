@@ -355,7 +355,7 @@ std::vector<TfField> given_fields(const std::vector<std::string>& specs, const T
     fields.push_back(field_of(spec, sample, all));
     for (size_t i = 0; i + 1 < fields.size(); ++i) {
       const std::string& name = fields.back().field.name;
-      if (!name.empty() && fields[i].field.name == name) bad_field(spec, "the name is there twice");
+      if (!name.empty() && fields[i].field.name == name) bad_field(spec, "the name appears twice");
     }
   }
   name_fields(fields);

@@ -146,7 +146,8 @@ TimmPolicy rand_policy(const TimmText& text) {
   }
   if (!policy.weights.empty() && policy.layers > std::ssize(policy.steps)) {
     text.refuse(layers, "wants more operations than there are",
-                "by weights each comes once, and there are " + std::to_string(policy.steps.size()));
+                "with weights each can occur once, and there are "
+                "" + std::to_string(policy.steps.size()));
   }
   return policy;
 }

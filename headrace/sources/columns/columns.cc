@@ -248,7 +248,7 @@ void check(const std::vector<Column>& columns) {
     if (name == "id" || name == "key" || name == "valid") {
       bad_column(name, "every source has a field of this name already", "choose another");
     }
-    if (!names.add(name)) bad_column(name, "it is there twice");
+    if (!names.add(name)) bad_column(name, "it appears twice");
     if (length_of(columns[i]) != length_of(columns[0])) {
       bad_column(name,
                  "it has " + counted(length_of(columns[i]), "record") + ", but '" +

@@ -92,7 +92,7 @@ def run(
     skip: Annotated[list[str] | None, typer.Option(help="Experiment to skip (repeatable).")] = None,
     sweep: Annotated[
         bool,
-        typer.Option("--sweep", help="Also try other thread counts; takes half as long again."),
+        typer.Option("--sweep", help="Also try other thread counts; takes 50% longer."),
     ] = False,
     verify: Annotated[
         str | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of every global batch is this process's, and how that is known."""
+"""This process's part of every global batch, and how it is determined."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _LIMITS = {
     "python": "code in Python is what takes longest",
     "workers": "too few workers make it",
     "collate": "putting records together to a batch is what takes longest",
-    "memory": "its memory limit lets too few records be made side by side",
+    "memory": "its memory limit allows too few records in parallel",
     "copy": "copying it to the device is what takes longest",
     "rank": "one rank gets it later than the others, which wait for that rank",
 }
