@@ -22,7 +22,7 @@ const ErrorCode kNothingToDecode{
 
 // Why no picture can be decoded on the device; empty where nothing is in the way.
 std::string in_the_way(const DecodeQuestion& question) {
-  if (question.finish == FinishUse::kHost) return "finish=\"host\" wants finished rows";
+  if (question.finish == FinishUse::kHost) return "finish=\"host\" requires finished rows";
   if (!question.encoded) return "the source has no encoded images";
   if (question.strict) return "strict=True looks at all of a file";
   return {};

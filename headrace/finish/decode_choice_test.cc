@@ -103,7 +103,7 @@ TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
     }
   };
   expect([](DecodeQuestion& asked) { asked.finish = FinishUse::kHost; }, kFinished,
-         "finish=\"host\" wants finished rows");
+         "finish=\"host\" requires finished rows");
   expect([](DecodeQuestion& asked) { asked.encoded = false; }, kFinished,
          "the source has no encoded images");
   expect([](DecodeQuestion& asked) { asked.strict = true; }, kFinished,

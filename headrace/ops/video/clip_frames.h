@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a video -> pictures of a record: decoded together, kept as they come.
+// Frames of a video -> pictures of a record: decoded together, kept in order of arrival.
 #pragma once
 
 #include <cstdint>

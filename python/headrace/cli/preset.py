@@ -13,7 +13,7 @@ ABOUT = (
     "imagenet-eval: resize and center crop, likewise; log-mel: of a random audio segment; "
     "decode: whole images, audio clips, or frames of clips"
 )
-DEFAULT = "Default: log-mel of audio clips, imagenet-train of all else."
+DEFAULT = "Default: log-mel of audio clips, imagenet-train for everything else."
 
 
 def default_for(source: Any) -> str:

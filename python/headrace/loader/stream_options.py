@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a loader's keywords go with a stream."""
+"""The keywords of a loader that are allowed with a stream."""
 
 from __future__ import annotations
 
