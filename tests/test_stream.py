@@ -4,12 +4,17 @@ after any resume; inexact cases give a warning."""
 
 import io
 import itertools
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import sounds
+from headrace.loader.viewed import left_for_last_batch
 from PIL import Image
 
 import headrace as hr
@@ -40,6 +45,10 @@ def given_by(records: Records) -> Callable[[], Iterator[dict[str, Any]]]:
         yield from records
 
     return function
+
+
+def negative(x: Any) -> Any:
+    return -x
 
 
 def values(batch: Any) -> list[Any]:
@@ -89,6 +98,19 @@ def test_images_boxes_and_random_transforms(ragged: str) -> None:
     of_stream = hr.Loader(stream, steps, **keywords)
     for _ in range(2):
         assert_equal(list(of_stream), list(of_list))
+
+
+def test_audio_and_worker_processes() -> None:
+    waves = [sounds.int16_waves(800 + 10 * i, seed=i) for i in range(9)]
+    records = [{"audio": sounds.wav_of(wave), "i": i} for i, wave in enumerate(waves)]
+    keywords: Any = {"batch_size": 4, "ragged": "list"}
+    of_list = hr.Loader(hr.open(records, kinds={"audio": "audio"}), **keywords)
+    of_stream = hr.Loader(hr.stream(given_by(records), kinds={"audio": "audio"}), **keywords)
+    assert_equal(list(of_stream), list(of_list))
+    stream = hr.stream(given_by(numbers(9)))
+    with hr.Loader(stream, [negative], batch_size=4, python_workers=2) as loader:
+        for _ in range(2):
+            assert [batch.x[-1].tolist() for batch in loader] == [[-3, 3], [-7, 7], [-8, 8]]
 
 
 def test_python_transforms_and_mixing_of_batches() -> None:
@@ -236,6 +258,13 @@ def test_set_epoch_of_the_iterable_is_called() -> None:
     assert ids(loader) == [[0, 1, 2, 3]]
     loader.set_epoch(7)
     assert ids(loader) == [[700, 701, 702, 703]]
+
+
+def test_the_key_is_the_iterables_number_and_the_id_the_place() -> None:
+    stream = hr.stream(given_by(numbers(50)), shuffle_buffer=9)
+    for batch in hr.Loader(stream, batch_size=8, fields=["i", "key", "id"]):
+        assert batch.key == [str(i) for i in batch.i]
+    assert batch.id.tolist() == [48, 49]
 
 
 # --- Length ---------------------------------------------------------------------------------------
@@ -471,6 +500,7 @@ def test_what_needs_records_by_number() -> None:
         lambda: loader.batch(0, 0),
         lambda: loader.peek(),
         lambda: loader.seek(1),
+        lambda: left_for_last_batch(loader),
     ]
     for call in calls:
         with pytest.raises(hr.ConfigError, match="HR0690"):
@@ -544,6 +574,25 @@ def test_a_generator_that_hangs_when_it_is_closed_is_left(monkeypatch: Any) -> N
     with pytest.warns(hr.Warning, match="still runs after 0.2 s"):
         loader.close()
     let_go.set()
+
+
+def test_ctrl_c_ends_a_run_whose_generator_hangs() -> None:
+    script = """
+import time, headrace as hr
+def function():
+    yield from ({"i": k} for k in range(64))
+    print("hangs", flush=True)
+    time.sleep(1000)
+for batch in hr.Loader(hr.stream(function), batch_size=4):
+    pass
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout and process.stdout.readline() == "hangs\n"
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130 and "KeyboardInterrupt" in error
 
 
 # --- Given without hr.stream ----------------------------------------------------------------------

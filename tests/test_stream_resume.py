@@ -94,12 +94,16 @@ def forms_of(records: Records) -> dict[str, Callable[[], Any]]:
     }
 
 
-@pytest.mark.filterwarnings("ignore:.*read again")
-@pytest.mark.parametrize("buffer", [0, 6])
-@pytest.mark.parametrize("form", ["state", "iterator", "function"])
-@pytest.mark.parametrize("last_batch", ["keep", "pad", "drop"])
+@pytest.mark.filterwarnings("ignore:.*read.* again")
+@pytest.mark.parametrize(
+    ("last_batch", "form", "buffer"),
+    [
+        *itertools.product(["keep"], ["state", "iterator", "function"], [0, 6]),
+        *itertools.product(["pad", "drop"], ["state"], [6]),
+    ],
+)
 def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
-    make = forms_of(numbers(42))[form]
+    make = forms_of(numbers(26))[form]
     keywords: Any = {"global_batch_size": 4, "last_batch": last_batch, "seed": 6}
 
     def loader(**more: Any) -> hr.Loader:
@@ -180,7 +184,7 @@ def test_a_resume_of_a_stream_that_became_shorter() -> None:
         list(resumed)
 
 
-@pytest.mark.filterwarnings("ignore:.*read again")
+@pytest.mark.filterwarnings("ignore:.*read.* again")
 def test_breaks_and_other_epochs() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(9))), batch_size=2)
     assert next(iter(loader)).i.tolist() == [0, 1]

@@ -33,6 +33,14 @@ def test_an_iterable_dataset_is_a_stream() -> None:
         assert batches[2].x.tolist() == [[6, 6]]
 
 
+def test_an_iterable_dataset_with_a_len_is_one_too() -> None:
+    class Sized(Counted):
+        def __len__(self) -> int:
+            return 1000  # which may be wrong, and is not asked
+
+    assert [len(batch.label) for batch in hr.Loader(Sized(7), batch_size=4)] == [4, 3]
+
+
 def test_a_view_of_a_stream_has_no_len_and_is_iterated_all_the_same() -> None:
     view = hr.Loader(hr.stream(Counted(7)), batch_size=3).torch(batch="dict")
     with pytest.raises(TypeError, match="HR0690"):

@@ -248,7 +248,7 @@ class Scan:
                 stopped = error if error.code == self.TOO_LARGE else None
             self.bad += [entry_of(record) for record in loader.quarantine]
             self.repaired += loader.stats()["repaired"]
-            reached = begin + loader.state_dict()["batch"] * size
+            reached = begin + int(loader.state_dict()["batch"]) * size
             loader.close()
             if stopped is None:
                 return end

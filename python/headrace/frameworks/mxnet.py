@@ -144,10 +144,11 @@ class MxnetBatches(Delivered):
         """Rows at the end of the batch just taken that repeat records to fill it up."""
         if self.loader.assembly.given["last_batch"] != "pad":
             return 0
-        state, shard = self.state_dict(), self.loader.assembly.shard
+        assembly, state = self.loader.assembly, self.loader.present_state()
+        shard, records = assembly.shard, assembly.engine().state()["records"]
         rows = state["global_batch"] // shard.world_size
         begin = (state["batch"] - 1) * state["global_batch"] + shard.rank * rows
-        return min(max(begin + rows - state["records"], 0), rows)
+        return min(max(begin + rows - records, 0), rows)
 
     def _descriptions(self, names: Sequence[str]) -> list[Any]:
         return [_description(name, self._fields_of[name], self.batch_size) for name in names]

@@ -106,9 +106,11 @@ class Assembly:
             sampler_given(given), self.source, options["shuffle"], self._batches(options, shard)
         )
         device = given.get("device")
-        return _core.Loader(
-            self.source.engine, *specs, steps.dropped, options, sampler, device, warn
-        )
+        shown = contextlib.nullcontext() if self.stream is None else self.stream.reader.showing()
+        with shown:
+            return _core.Loader(
+                self.source.engine, *specs, steps.dropped, options, sampler, device, warn
+            )
 
     def _batches(self, options: Mapping[str, Any], shard: Shard) -> Batches:
         size, together = options["batch_size"], options["global_batch_size"]

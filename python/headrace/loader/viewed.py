@@ -44,6 +44,9 @@ class ViewedLoader(Protocol):
 
 
 def left_for_last_batch(loader: ViewedLoader) -> int:
-    """Records of all ranks in an epoch's last batch; 0 where it is full, or batches differ."""
+    """Records of all ranks in an epoch's last batch; 0 where it is full, or batches differ.
+    TypeError of a stream without length=."""
+    if loader.assembly.stream is not None:
+        len(loader)
     state = loader.present_state()
     return state["records"] % state["global_batch"] if state["global_batch"] else 0

@@ -76,6 +76,10 @@ def open(
         for text in engine.cautions:
             warn(printable(text))
         return Source(engine, os.fspath(path), recipe=recipe)
+    if _is_stream(path):
+        from headrace.sources.stream import stream
+
+        return stream(path, kinds=kinds, **params)
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         return _open_dataset(path, kinds, params)
     if type(path).__module__ == "pyarrow.lib" and hasattr(path, "column_names"):
@@ -98,10 +102,6 @@ def open(
         from headrace.sources.objects import source_from_object
 
         return source_from_object(path, kinds=kinds, **params)
-    if _is_stream(path):
-        from headrace.sources.stream import stream
-
-        return stream(path, kinds=kinds, **params)
     if isinstance(path, Iterator):
         raise NOT_A_SOURCE.error(
             f"a {type(path).__name__} gives its values once and has no [i]",

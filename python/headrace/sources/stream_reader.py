@@ -11,6 +11,7 @@ their batch was received, since the engine may ask again.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -96,7 +97,7 @@ class StreamReader:
         self._held: dict[int, tuple[int, Any]] = {}
         self._first: dict[int, tuple[int, Any]] = {}  # that pad the last batch
         self._last: tuple[int, Any] = 0, looked_at.records[0]
-        self._leaving = False
+        self._leaving = self._shows = False
         self._snapshots: list[_Snapshot] = []
         self._snapshots_of = 0  # an epoch
         self._loaded: tuple[int, _Snapshot] | None = None  # an epoch's
@@ -215,6 +216,16 @@ class StreamReader:
         """What is under way is not wanted: a call of the engine's ends with its present record."""
         self._leaving = True
 
+    @contextlib.contextmanager
+    def showing(self) -> Iterator[None]:
+        """Within it the engine gets the records that were looked at, by their numbers: it learns of
+        them what files of audio have in them."""
+        self._shows = True
+        try:
+            yield
+        finally:
+            self._shows = False
+
     def close(self) -> None:
         """Ends the pass that is under way, unless the iterable hangs in its next record."""
         if not self._lock.acquire(timeout=_PATIENCE):
@@ -235,6 +246,8 @@ class StreamReader:
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         number = index
         try:
+            if self._shows:
+                return self._rows.crossed(self._looked_at.records[index], number, wanted)
             if self._leaving:
                 return "the loader has moved on"
             number, record = self._at(index)
@@ -254,8 +267,8 @@ class StreamReader:
 
     def _at(self, index: int) -> tuple[int, Any]:
         with self._lock:
-            if self._pass is None:  # to learn what the fields are
-                return index, self._looked_at.records[index]
+            if self._pass is None:
+                raise LookupError("no epoch has begun")
             self._drop_received()
             position = self._own(index)
             if position in self._first and position not in self._held:
