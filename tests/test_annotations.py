@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of YOLO and VOC: written as COCO once, and the call that a refusal names does it."""
+"""Annotations of YOLO and VOC: written as COCO once, and the call suggested by the error does
+the same."""
 
 from __future__ import annotations
 

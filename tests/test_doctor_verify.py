@@ -231,4 +231,4 @@ def test_what_no_remedy_is_called_is_refused_at_once() -> None:
 
 def test_what_was_never_tried_predicts_nothing() -> None:
     made = verify.verify(findings([np.zeros((2, 2))] * 9, "prefetch"), "pack", 0.1)
-    assert "nothing is predicted" in made.reason
+    assert "no prediction" in made.reason

@@ -187,7 +187,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "text as bytes": (lambda: sets.Bytes(), "asks for the class of the bytes"),
     "isinstance": (lambda: sets.AsksClass(), "asks for the class of the image"),
-    "type()": (lambda: sets.AsksType(), "something else than the file's image"),
+    "type()": (lambda: sets.AsksType(), "something other than the file's image"),
     "type() of a result": (lambda: sets.AsksTypeOfResult(), "than what transform returned"),
     "one call for two views": (lambda: sets.Mixed(), "than what transform returned"),
     "images without a transform": (

@@ -95,7 +95,7 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
     // Kept whole it is bad; streamed, only crops that show those rows are.
     if (failure.error.code->id == "HR0385") {
       why = "record " + std::to_string(failure.record) +
-            " lacks rows, and which crops are bad for it shows only when they are drawn (" +
+            " lacks rows, and which of its crops are bad is known only when they are drawn (" +
             failure.key + ")";
       return nullptr;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any reply of the media process: an error, or a frame of which every byte that may be read lies in
-// the memory that both have mapped.
+// Any reply of the media process: an error, or a frame all of whose readable bytes are in the
+// memory that both have mapped.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

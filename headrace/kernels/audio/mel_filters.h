@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangles over the bins of a spectrum, spaced evenly on the mel scale, as each of the libraries
-// that models are trained with computes them: their own roundings are a part of their numbers.
+// Triangles over the bins of a spectrum, spaced evenly on the mel scale, as computed by each of the
+// libraries used for training: their rounding is part of their numbers.
 #pragma once
 
 #include "headrace/kernels/audio/sparse_rows.h"

@@ -27,7 +27,9 @@ from headrace.migrate.transposed import Transposed
 from headrace.sources import subset
 
 _TRIED = 8  # records
-_STATE = "its calls change it; state_dict() has nothing of it, so a resumed run begins without"
+_STATE = (
+    "its calls change it; state_dict() does not contain this, so a resumed run starts without it"
+)
 
 
 class Batching:

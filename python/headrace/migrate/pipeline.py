@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset's transforms as steps, each of its images by itself, and the list that runs them."""
+"""A dataset's transforms as steps, for each of its images, and the list that runs them."""
 
 from __future__ import annotations
 
