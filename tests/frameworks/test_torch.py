@@ -70,13 +70,17 @@ def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Pat
         command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
         return subprocess.run([sys.executable, *command], timeout=300).returncode
 
-    assert run(2, "5") != 0  # the fifth step is not in the checkpoint
+    assert run(2, "9") != 0  # the ninth step, of the second epoch, is not in the checkpoint
     (tmp_path / "end").touch()
     assert run(3) == 0
     check_training(tmp_path, [2, 3])
-    assert len(elastic_log.runs_in(tmp_path)[0].steps) == 5
+    assert len(elastic_log.runs_in(tmp_path)[0].steps) == 9
 
 
+@pytest.mark.skipif(
+    "HEADRACE_LONG_TESTS" not in os.environ,
+    reason="torchrun's nodes need an idle machine and minutes: ./dev test --frameworks",
+)
 def test_nodes_of_an_elastic_job_come_and_are_killed(tmp_path: Path) -> None:
     """Agents of one torchrun job: two, then two more; one is killed, and three go on."""
     with socket.socket() as free:
