@@ -74,6 +74,13 @@ def test_the_module_exports_nothing_but_its_initialization(unpacked: Path) -> No
     assert [line.split()[-1].split("@")[0] for line in symbols] == ["PyInit__core"]
 
 
+def test_the_module_takes_its_functions_from_glibc_not_from_its_compiler(unpacked: Path) -> None:
+    table = (ROOT / "tools" / "wheels" / "glibc_symbols.h").read_text()
+    asked = set(re.findall(r"\.symver \w+, (\S+)\"", table))
+    taken = set(output("nm", "-D", "--undefined-only", unpacked / MODULE).split())
+    assert {"memcpy@GLIBC_2.14", "memset@GLIBC_2.2.5", "sin@GLIBC_2.2.5"} <= asked & taken
+
+
 def test_the_module_is_the_only_library_and_its_stubs_are_there(unpacked: Path) -> None:
     shared = {str(file.relative_to(unpacked)) for file in unpacked.rglob("*.so*")}
     assert shared == {MODULE}

@@ -2,6 +2,8 @@
 // Compiles the code between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
 // these features, so that one build runs on every CPU and chooses as it runs (dispatch.h). Other
 // headers come before it: what they define would be compiled for these CPUs alone.
+//
+// HEADRACE_UNPREDICTABLE(condition): what clang is not to make a branch of. g++ makes none.
 #pragma once
 
 #define HEADRACE_PRAGMA(...) _Pragma(#__VA_ARGS__)
@@ -12,6 +14,7 @@
   HEADRACE_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function)) \
   static_assert(true)
 #define HEADRACE_TARGET_END HEADRACE_PRAGMA(clang attribute pop) static_assert(true)
+#define HEADRACE_UNPREDICTABLE(condition) __builtin_unpredictable(condition)
 
 #else
 
@@ -26,5 +29,6 @@
 #define HEADRACE_TARGET_END        \
   HEADRACE_PRAGMA(GCC pop_options) \
   HEADRACE_PRAGMA(GCC diagnostic pop) static_assert(true)
+#define HEADRACE_UNPREDICTABLE(condition) (condition)
 
 #endif

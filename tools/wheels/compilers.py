@@ -3,7 +3,8 @@
 
 zig brings clang, a linker, libc++ (linked statically) and the symbols of every glibc, so that what
 is built on a new system runs on an old one. By itself it adds debug information, frame pointers
-and, where nothing is optimized, checks that trap; none of these is wanted here.
+and, where nothing is optimized, checks that trap; none of these is wanted here. Nor are its own
+forms of memcpy, sin and others (glibc_symbols.h).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shlex
 from pathlib import Path
 
 import ziglang
-from places import TOOLS, WORK
+from places import HERE, TOOLS, WORK
 
 TARGET = "x86_64-linux-gnu.2.28"
 FLAGS = ["-g0", "-fomit-frame-pointer", "-fno-sanitize=all"]
@@ -22,7 +23,8 @@ def main() -> None:
     TOOLS.mkdir(parents=True, exist_ok=True)
     zig = shlex.quote(str(Path(ziglang.__file__).parent / "zig"))
     cache = shlex.quote(str(WORK / "zig-cache"))
-    compiling = ["-target", TARGET, *FLAGS]
+    symbols = shlex.quote(str(HERE / "glibc_symbols.h"))
+    compiling = ["-target", TARGET, *FLAGS, "-include", symbols]
     for name, arguments in {
         "cc": ["cc", *compiling],
         "c++": ["c++", *compiling],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_levels.h"
+#include "headrace/kernels/target.h"
+// After what it uses.
 #include "headrace/kernels/jpeg/huffman_walk_loops.h"
 
 namespace headrace {

@@ -143,7 +143,7 @@ int walk_lanes(HuffmanStream* const* lanes) {
     r.bits <<= entry & 63;
     r.account &= kept;
     r.account += entry & kAccounted;
-    r.table = entry & kEnd ? next_table : table;
+    r.table = HEADRACE_UNPREDICTABLE((entry & kEnd) != 0) ? next_table : table;
     if (__builtin_expect((r.account & (HuffmanCursor::kFull | kRare)) == 0, 1)) return true;
     HuffmanCursor cursor{r.bits, r.account, r.table, next[lane]};
     cursor.table = table;
