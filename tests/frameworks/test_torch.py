@@ -78,7 +78,7 @@ def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Pat
 
 
 @pytest.mark.skipif(
-    "HEADRACE_LONG_TESTS" not in os.environ,
+    "LONG_TESTS" not in os.environ,
     reason="torchrun's nodes need an idle machine and minutes: ./dev test --frameworks",
 )
 def test_nodes_of_an_elastic_job_come_and_are_killed(tmp_path: Path) -> None:
