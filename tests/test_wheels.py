@@ -96,7 +96,7 @@ def test_its_version_is_that_of_the_build(dist_info: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
 
 
-def test_whatever_is_inside_comes_with_its_licence_and_is_in_the_sbom(dist_info: Path) -> None:
+def test_whatever_is_inside_comes_with_its_license_and_is_in_the_sbom(dist_info: Path) -> None:
     inside = {*PINNED, "nanobind", "robin-map", "zig", "llvm"}
     texts = {file.parent.name for file in (dist_info / "licenses").glob("*/*")}
     sbom = json.loads((dist_info / "sboms" / "headrace.cdx.json").read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a wheel says of the libraries in it: their licences, and an SBOM (CycloneDX).
+"""Writes what a wheel says of the libraries in it: their licenses, and an SBOM (CycloneDX).
 
     python tools/wheels/describe.py
 
@@ -25,12 +25,12 @@ CHECKOUT = HERE.parent.parent
 ZIG = Path(ziglang.__file__).parent
 
 
-def component(name: str, version: str, licence: str, **more: Any) -> dict[str, Any]:
+def component(name: str, version: str, license: str, **more: Any) -> dict[str, Any]:
     return {
         "type": "library",
         "name": name,
         "version": version,
-        "licenses": [{"expression": licence}],
+        "licenses": [{"expression": license}],
         **more,
     }
 
@@ -41,16 +41,16 @@ def components() -> list[dict[str, Any]]:
         component(
             name,
             library["upstream"],
-            library["licence"],
+            library["license"],
             purl=f"pkg:deb/debian/{library['package']}@{quote(library['version'])}?arch=source",
             hashes=[{"alg": "SHA-256", "content": library["sha256"]}],
         )
         for name, library in libraries().items()
     ]
 
-    def from_pypi(name: str, licence: str, package: str) -> dict[str, Any]:
+    def from_pypi(name: str, license: str, package: str) -> dict[str, Any]:
         version = importlib.metadata.version(package)
-        return component(name, version, licence, purl=f"pkg:pypi/{package}@{version}")
+        return component(name, version, license, purl=f"pkg:pypi/{package}@{version}")
 
     return [
         *from_debian,
@@ -78,7 +78,7 @@ def sbom() -> dict[str, Any]:
     }
 
 
-def licence_texts() -> dict[str, list[Path]]:
+def license_texts() -> dict[str, list[Path]]:
     """By component, the files that hold the text."""
     files = importlib.metadata.files("nanobind") or []
     texts = {
@@ -91,7 +91,7 @@ def licence_texts() -> dict[str, list[Path]]:
     return texts
 
 
-def robin_map_licence() -> str:
+def robin_map_license() -> str:
     """Of nanobind's hash table, which has it nowhere but at the head of its file."""
     header = Path(nanobind.__file__).parent / "ext/robin_map/include/tsl/robin_map.h"
     return header.read_text().split("*/")[0].replace("/**", "").replace("\n *", "\n").strip() + "\n"
@@ -99,15 +99,15 @@ def robin_map_licence() -> str:
 
 def main() -> None:
     shutil.rmtree(BUNDLED, ignore_errors=True)
-    for name, files in licence_texts().items():
+    for name, files in license_texts().items():
         folder = BUNDLED / "licenses" / name
         folder.mkdir(parents=True)
         if not files:
-            raise SystemExit(f"{name}: no text of its licence")
+            raise SystemExit(f"{name}: no text of its license")
         for file in files:
             shutil.copy(file, folder)
     (BUNDLED / "licenses" / "robin-map").mkdir()
-    (BUNDLED / "licenses" / "robin-map" / "LICENSE").write_text(robin_map_licence())
+    (BUNDLED / "licenses" / "robin-map" / "LICENSE").write_text(robin_map_license())
     (BUNDLED / "sboms").mkdir()
     (BUNDLED / "sboms" / "headrace.cdx.json").write_text(json.dumps(sbom(), indent=1) + "\n")
 

@@ -13,7 +13,7 @@ WORK = HERE.parent.parent / "build" / "wheels"
 SOURCES = WORK / "sources"  # archives, and each unpacked in a folder with the library's name
 PREFIX = WORK / "prefix"  # headers and static libraries
 TOOLS = WORK / "tools"  # cc, c++, ar, ranlib
-BUNDLED = WORK / "bundled"  # licences and the SBOM
+BUNDLED = WORK / "bundled"  # licenses and the SBOM
 
 
 class Library(TypedDict):
@@ -22,7 +22,7 @@ class Library(TypedDict):
     suite: str
     upstream: str
     sha256: str
-    licence: str
+    license: str
     texts: list[str]
 
 
