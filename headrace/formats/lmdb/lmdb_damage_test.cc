@@ -91,7 +91,7 @@ TEST_F(LmdbDamageTest, overflow_pages_that_overlap_another_page_are_not_read) {
 
 TEST_F(LmdbDamageTest, a_page_behind_the_last_one_does_not_exist) {
   set(node_at(root, 0), uint16_t{999});
-  expect_bad({0, 1}, "it has no page 999 for data", bytes.size());
+  expect_bad({0, 1}, "there is no page 999 for data", bytes.size());
 }
 
 TEST_F(LmdbDamageTest, a_page_of_another_number_is_not_the_page) {
