@@ -63,7 +63,7 @@ struct AudioCodecRecord {
   std::unique_ptr<AudioDecoder> (*make)();
   // A library that is opened when the codec is first used; null if the codec is ours.
   const RunTimeLibrary& (*library)() = nullptr;
-  // Containers of moving pictures whose sound it reads.
+  // Video containers whose audio it reads.
   bool (*sniff_video)(std::span<const uint8_t> first_bytes) = nullptr;
 };
 

@@ -273,7 +273,7 @@ Field typed_field(const std::string& text, const FieldSpec& spec, const TfSeen* 
     refuse(has(TfKind::kBytes) || has(TfKind::kFloat), "a label must be an integer");
     return {.name = {}, .kind = FieldKind::kLabel, .dtype = DType::kInt64};
   }
-  refuse(plain && numbers, "the feature holds numbers, no bytes");
+  refuse(plain && numbers, "the feature holds numbers, not bytes");
   if (spec.type == "image") return picture_field(FieldKind::kImage);
   if (spec.type == "mask") return picture_field(FieldKind::kMask);
   if (spec.type == "text") return {.name = {}, .kind = FieldKind::kText};

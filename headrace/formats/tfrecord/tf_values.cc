@@ -112,7 +112,7 @@ class Converter {
   }
 
   Result<size_t> bytes_of(const TfFeature& feature) const {
-    if (feature.kind() != TfKind::kBytes) return refuse("it holds numbers, no bytes", type_hint());
+    if (feature.kind() != TfKind::kBytes) return refuse("it holds numbers, not bytes", type_hint());
     if (feature.count() != 1) {
       return refuse("it holds " + counted(feature.count(), "byte string") + ", a field takes one",
                     "fields= can leave it out");
