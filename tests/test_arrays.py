@@ -164,7 +164,7 @@ def test_what_would_have_to_be_held_in_memory_has_a_cap(tmp_path: Path) -> None:
 def test_a_folder_of_structured_arrays_is_refused(tmp_path: Path) -> None:
     for name in ("a.npy", "b.npy"):
         np.save(tmp_path / name, np.zeros(3, [("a", "<i4"), ("b", "<f8")]))
-    with pytest.raises(hr.UnsupportedError, match=r"HR0425.*has one array of numbers"):
+    with pytest.raises(hr.UnsupportedError, match=r"HR0425.*must have one array of numbers"):
         hr.open(tmp_path)
 
 

@@ -125,7 +125,7 @@ def test_labels_of_every_kind(tmp_path: Path) -> None:
     assert source.schema[1].shape == (2,)
     with pytest.raises(hr.DataError, match=r"HR0477.*2 labels, which do not fit label_shape"):
         opened([[1, 2], [3, 4]], label_shape=3)[1]
-    with pytest.raises(hr.DataError, match=r"HR0477.*no whole number: 0.5"):
+    with pytest.raises(hr.DataError, match=r"HR0477.*not an integer: 0.5"):
         opened([0.5], label_dtype="int64")[0]
     assert opened([1, 0.5], label_dtype="int64").column("label").tolist() == [1, -1]
     with pytest.raises(hr.ConfigError, match=r"HR0478.*int64 or float32"):

@@ -96,7 +96,7 @@ def test_tensors_that_share_a_storage_and_fields_that_are_named(tmp_path: Path) 
         (lambda: {"x": torch.zeros(3, dtype=torch.complex64)}, "names torch.ComplexFloatStorage"),
         (lambda: {"x": np.zeros(3)}, "names"),
         (lambda: {"x": torch.zeros(3), "y": torch.zeros(4)}, "4"),
-        (lambda: {}, "no tensor"),
+        (lambda: {}, "not a tensor"),
         (lambda: torch.nn.Linear(2, 2), "names"),
     ],
 )

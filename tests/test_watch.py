@@ -547,7 +547,7 @@ def test_what_is_counted_stands_in_one_table() -> None:
     with loader_of() as loader:
         next(iter(loader))
         stats = loader.stats()
-    parts = ("stages", "index", "cache", "disk_cache")
+    parts = ("stages", "far", "index", "cache", "disk_cache")
     names = [
         f"{name}.{part}" if name in parts else name
         for name, value in stats.items()
