@@ -147,11 +147,11 @@ def _laid_out(dataset: Any, loader: Any) -> Any:
 
     axes = (0, 2, 3, 1) if wants_last else (0, 3, 1, 2)
 
-    def turned(*values: Any) -> Any:
-        return tuple(
-            tf.transpose(value, axes) if number in images else value
-            for number, value in enumerate(values)
-        )
+    def turned(batch: Any) -> Any:
+        values = list(batch)
+        for number in images:
+            values[number] = tf.transpose(values[number], axes)
+        return tuple(values)
 
     return dataset.map(turned)
 
