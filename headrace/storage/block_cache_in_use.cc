@@ -24,6 +24,7 @@ struct Uses {
   std::map<std::string, BlockCache*> made
       GUARDED_BY(mutex);                     // reads may be under way until the end
   std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is the last
+  BlockCache::UsePtr of_environment;         // set once, before others read it
 
   // The largest limit that is still asked for holds.
   void apply() REQUIRES_LOCK(mutex) {
@@ -46,11 +47,11 @@ Uses& uses_of_process() {
 }  // namespace
 
 BlockCache* BlockCache::in_use() {
-  static const UsePtr* const of_environment = [] {
+  [[maybe_unused]] static const bool asked_environment = [] {
     const uint64_t limit = limit_of_environment();
-    return new UsePtr(limit > 0 ? use(limit) : nullptr);
+    if (limit > 0) uses_of_process().of_environment = use(limit);
+    return true;
   }();
-  (void)of_environment;
   return in_use_now;
 }
 
