@@ -232,7 +232,7 @@ class PickleReader {
   uint64_t number(size_t count) {
     uint64_t out = 0;
     const auto bytes = take(count);
-    std::memcpy(&out, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(&out, bytes.data(), bytes.size());
     return out;
   }
   std::string line() {
