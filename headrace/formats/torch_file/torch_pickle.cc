@@ -260,7 +260,7 @@ class PickleReader {
     const auto bytes = take(count);
     if (bytes.size() > 8) return push({});  // no size has as many digits
     int64_t value = 0;
-    std::memcpy(&value, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
     if (const int bits = 64 - 8 * int(bytes.size()); bits > 0 && bits < 64) {
       value = static_cast<int64_t>(static_cast<uint64_t>(value) << bits) >> bits;
     }
