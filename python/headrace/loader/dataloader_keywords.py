@@ -29,8 +29,9 @@ KEYWORDS = {
             ("`dataset`", "the source, and its transforms as the list `transforms`"),
             (
                 "an `IterableDataset`",
-                "HR0834; `hr.Loader(hr.stream(dataset), ...)` makes batches of its records, and "
-                "`hr.prefetch(dataloader, device)` feeds a GPU from the DataLoader",
+                "not translated (`from_dataloader` raises HR0834). Use `hr.Loader(dataset, ...)` "
+                "or `hr.stream(dataset)` ([Streams](../../guide/data/streams.md)), or keep the "
+                "DataLoader and copy its batches ahead with `hr.prefetch(dataloader, device)`",
             ),
         ),
         "the first argument is the source: hr.Loader(dataset, ...)",
