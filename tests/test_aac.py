@@ -157,5 +157,7 @@ def test_noises_are_decoded_as_the_loader_says(tmp_path: Path) -> None:
         others = locked_in()  # of loaders that earlier tests left
         loader = hr.Loader(source, steps, batch_size=1, threads=1, isolate=False)
         next(iter(loader))
-        assert [held for name, held in locked_in().items() if name not in others] == ["0"]
+        processes = locked_in()  # one of the others may serve this loader, too
+        assert {held for name, held in processes.items() if name not in others} <= {"0"}
+        assert "0" in processes.values()
         loader.close()

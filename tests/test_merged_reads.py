@@ -64,7 +64,7 @@ def test_an_epoch_is_a_request_for_each_block(
     size = RECORDS * BYTES
     epochs = 3 + 1  # the next one is read ahead
     assert counts["requests"] <= epochs * RECORDS / 10
-    assert counts["bytes"] <= (epochs + 0.1) * size
+    assert counts["bytes"] <= (epochs + 0.5) * size
     sent = [request for request in server.requests if "range" in request.headers]
     assert len(sent) <= counts["requests"] + 60, "and those of opening"
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 import worker_steps as steps
 from digests import epoch_hash
+from headrace.readable import is_readable
 
 import headrace as hr
 from headrace import transforms as T
@@ -254,8 +254,27 @@ def wait_until_gone(pids: list[int]) -> None:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
             continue
-        assert select.select([descriptor], [], [], 30)[0], f"process {pid} is still there"
+        assert is_readable(descriptor, 30), f"process {pid} is still there"
         os.close(descriptor)
+
+
+def test_a_process_with_many_open_files_has_workers(tmp_path: Path) -> None:
+    """select() takes no descriptor above 1023."""
+    run = start(
+        tmp_path,
+        """
+        import resource
+        if __name__ == "__main__":
+            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+            held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
+            source = hr.records(image=np.zeros((8, 3, 4, 4), np.uint8))
+            loader = hr.Loader(source, [steps.same], batch_size=4, python_workers=1)
+            print(sum(len(batch[0]) for batch in loader))
+        """,
+    )
+    out, err = run.communicate(timeout=60)
+    assert out.split() == ["8"], err
 
 
 def test_a_function_of_the_main_script_is_found(tmp_path: Path) -> None:

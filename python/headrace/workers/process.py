@@ -13,12 +13,12 @@ import multiprocessing.process
 import multiprocessing.spawn
 import os
 import pickle
-import select
 import signal
 import socket
 import sys
 from typing import Any
 
+from headrace.readable import is_readable
 from headrace.steps import Step, describe
 from headrace.workers.shared_block import Block, Channel
 
@@ -73,5 +73,5 @@ def _end_with(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
     fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0]:
+    if is_readable(lifeline):
         sys.exit("headrace: the loader's process has ended")

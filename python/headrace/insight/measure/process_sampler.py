@@ -16,7 +16,6 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import os
-import select
 import statistics
 import sys
 import threading
@@ -26,6 +25,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from headrace import _core
 from headrace.insight.measure.processes import Processes
+from headrace.readable import is_readable
 
 _ASK_EVERY = 0.02  # seconds, on average, between requests for the GIL
 _MOST = 512  # readings that are kept
@@ -171,7 +171,7 @@ class ProcessSampler:
         gap = self._ask_every or 1e6 * self.every
         while True:
             asked, held, late = _core.ask_for_gil(self.every, gap, stop)
-            if select.select([stop], [], [], 0)[0]:
+            if is_readable(stop):
                 return
             if self._ask_every:
                 self._asked += asked

@@ -13,7 +13,6 @@ import fcntl
 import gc
 import os
 import pickle
-import select
 import signal
 import stat
 import sys
@@ -21,6 +20,8 @@ import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from headrace.readable import is_readable
 
 SILENCE = 10.0  # seconds without a word after which the child is ended
 _WORD = 0.2  # seconds between words
@@ -163,7 +164,7 @@ def _received(reader: int) -> Any:
 def _bytes(reader: int, count: int) -> bytes:
     parts = []
     while count:
-        if not select.select([reader], [], [], SILENCE)[0]:
+        if not is_readable(reader, SILENCE):
             raise TimeoutError
         part = os.read(reader, min(count, 1 << 20))
         if not part:
