@@ -24,7 +24,7 @@ PACKAGE = "headrace"
 # with a dot a room of a package that has layers of its own.
 LAYERS = (
     ("_core",),
-    ("errors", "printable", "plain_json", "dtypes", "plain_array", "whole_file"),
+    ("errors", "printable", "plain_json", "dtypes", "plain_array", "readable", "whole_file"),
     ("drawing",),
     ("arguments", "clouds", "remote", "counters", "environment", "signatures", "absent"),
     ("process_group", "fail_together"),
