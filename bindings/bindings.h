@@ -121,7 +121,7 @@ void check_signals();
 std::string first_line_of(const std::exception& failure);
 // A text of Python as UTF-8; what UTF-8 has no form for (lone surrogates) is escaped.
 std::string bytes_from_text(nb::handle text);
-// Ctrl-C is not an error of a record. It comes on the main thread only.
+// Rethrows Ctrl-C, which is not a bad record. Only the main thread gets it.
 void rethrow_keyboard_interrupt(const std::exception& failure);
 
 // A Python object that C++ threads may drop: takes the GIL for it, or leaves it alone when the

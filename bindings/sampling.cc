@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samplers: those with a record, by its name, and those that only the package uses.
+// Samplers: registered ones by name, and those that are internal to the package.
 
 #include <nanobind/stl/pair.h>
 

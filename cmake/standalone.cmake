@@ -12,7 +12,7 @@ set(headrace_module_link_options
     -Wl,--gc-sections -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/bindings/exported.map)
 
 set(HEADRACE_BUNDLED "" CACHE PATH
-    "Folder of the licences and the SBOM of what is inside, for the wheel's dist-info")
+    "Folder of the licenses and the SBOM of what is inside, for the wheel's dist-info")
 if(HEADRACE_BUNDLED)
   install(DIRECTORY ${HEADRACE_BUNDLED}/ DESTINATION ${SKBUILD_METADATA_DIR})
 endif()

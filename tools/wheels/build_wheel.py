@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 
-from places import BUNDLED, HERE, PREFIX, TOOLS, WORK
+from places import BUNDLED, GLIBC, HERE, PREFIX, TOOLS, WORK
 
-PLATFORM = "manylinux_2_28_x86_64"
+PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_x86_64"
 DEFINED = {
     "HEADRACE_STANDALONE": "ON",
     "HEADRACE_CUDA": "OFF",

@@ -13,9 +13,9 @@ import shlex
 from pathlib import Path
 
 import ziglang
-from places import HERE, TOOLS, WORK
+from places import GLIBC, HERE, TOOLS, WORK
 
-TARGET = "x86_64-linux-gnu.2.28"
+TARGET = f"x86_64-linux-gnu.{GLIBC}"
 FLAGS = ["-g0", "-fomit-frame-pointer", "-fno-sanitize=all"]
 
 

@@ -9,6 +9,7 @@ from typing import TypedDict
 import tomllib
 
 HERE = Path(__file__).resolve().parent
+GLIBC = "2.28"  # what a wheel needs at least
 WORK = HERE.parent.parent / "build" / "wheels"
 SOURCES = WORK / "sources"  # archives, and each unpacked in a folder with the library's name
 PREFIX = WORK / "prefix"  # headers and static libraries

@@ -166,7 +166,6 @@ class Loader(Outputs):
         if not self._delivery.suits(form):
             before, self._delivery = self._delivery, EngineBatches(self._assembly)
             before.close()
-            before = getattr(before, "inner", before)
             self._delivery = self._delivered(delivery_for(form, self._assembly, before))
         self._delivery.begin(self._assembly.engine())
 

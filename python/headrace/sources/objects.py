@@ -10,7 +10,6 @@ each time that it takes the GIL, and takes each record before it asks for the ne
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import Error, declare, warn
+from headrace.sources.fingerprint import fingerprint_of
 from headrace.sources.media_paths import FILE_FIELDS, kind_by_suffix
 from headrace.sources.own_labels import changes_labels, own_labels
 from headrace.sources.pictures import PictureForm, check_palette, is_over, picture_form
@@ -75,7 +75,7 @@ def source_from_object(
     class_names = list(classes) or [str(name) for name in own]
     described = type(records).__name__
     text = repr((type(records).__qualname__, len(records), reader.kinds))
-    fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    fingerprint = fingerprint_of(text)
     description = f"{described} ({len(records):,} records)"
     engine = _core.python_source(
         reader, len(records), list(reader.fields), class_names, fingerprint, description
@@ -220,16 +220,15 @@ class ObjectReader:
     def crossed(self, record: Any, index: int, wanted: list[bool]) -> list[Any]:
         """A record's values by field, as the engine takes them."""
         values = named_values(record, self.names)
-        for field in self.fields:
-            if field.name not in values:
-                names = ", ".join(values)
-                raise ValueError(f"no field {field.name}, which record 0 has; it has {names}")
         out: list[Any] = []
         for field, asked in zip(self.fields, wanted, strict=True):
             out.append(self._checked(field, index, values) if asked else None)
         return out
 
     def _checked(self, field: _core.Field, index: int, values: Mapping[str, Any]) -> Any:
+        if field.name not in values:
+            names = ", ".join(values)
+            raise ValueError(f"no field {field.name}, which record 0 has; it has {names}")
         value = self._crossing(field.name, values[field.name])
         if isinstance(value, np.ndarray):
             value = of_dtype(field.name, value, str(field.dtype))

@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from headrace import _core
 from headrace.arguments import INT32, integer, switch
 from headrace.errors import declare
+from headrace.sources.fingerprint import fingerprint_of
 from headrace.sources.objects import ObjectReader, source_from_object
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.stream_look import Looked
@@ -139,13 +139,12 @@ class Stream(Source):
 
     def _engine(self, records: int) -> _core.Source:
         text = repr((self._origin.name, self._rows.kinds, self.shuffle_buffer, self.length))
-        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         engine = _core.python_source(
             self.reader,
             records,
             list(self._rows.fields),
             self._classes,
-            int.from_bytes(digest, "little"),
+            fingerprint_of(text),
             f"stream of {self._origin.name}",
         )
         for dress in self._dress:

@@ -144,7 +144,12 @@ class StreamReader:
         if self._loaded is not None and self._loaded[0] == epoch:
             bisect.insort(self._snapshots, self._loaded[1], key=lambda each: each.number)
             self._loaded = None
-        fit = [each for each in self._snapshots if each.number <= number]
+        return self._fitting(epoch, number)
+
+    def _fitting(self, epoch: int, number: int) -> _Snapshot:
+        """The last one taken of this epoch before the record."""
+        taken = list(self._snapshots) if epoch == self._snapshots_of else []
+        fit = [each for each in taken if each.number <= number]
         return fit[-1] if fit else _Snapshot(0, None)
 
     def _say_replay(self, epoch: int, records: int) -> None:
@@ -176,20 +181,13 @@ class StreamReader:
         known = self.end if self.failure is None else self.failure[0]
         return known is not None and known < end
 
-    def position_of(self, batch: int) -> int:
-        """The first that this rank counts in a batch."""
-        terms = self._terms
-        return batch * (terms.global_batch if terms.divides else _rows(terms))
-
     def state(self, epoch: int, position: int) -> dict[str, Any]:
         """What a resume at this position begins with: a record's number, and the iterable's state
         before it."""
         number = ShuffleBuffer(self._buffer, 0, 0).begin(position)[0]
         if self._loaded is not None and self._loaded[0] == epoch:
             return self._loaded[1]._asdict()
-        fit = [each for each in list(self._snapshots) if each.number <= number]
-        found = fit[-1] if fit and epoch == self._snapshots_of else _Snapshot(0, None)
-        return found._asdict()
+        return self._fitting(epoch, number)._asdict()
 
     def load(self, epoch: int, state: Any) -> None:
         """What ``state`` gave, for the pass over this epoch that is begun next."""

@@ -7,7 +7,6 @@ leads to other files is refused here as well.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import Error, declare
+from headrace.sources.fingerprint import fingerprint_of
 from headrace.sources.objects import ObjectReader
 
 _UNREADABLE = declare(
@@ -44,7 +44,7 @@ def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Sour
     reader = ObjectReader(rows, {})
     shapes = [(path, part.shape, str(part.dtype)) for path, part in rows.columns()]
     text = repr((len(rows), shapes, [file.id.get_filesize() for file in rows.files]))
-    fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    fingerprint = fingerprint_of(text)
     title = f"hdf5 {files[0]} ({len(rows):,} records, through h5py)"
     classes = list(arguments.get("classes") or [])
     return _core.python_source(reader, len(rows), list(reader.fields), classes, fingerprint, title)

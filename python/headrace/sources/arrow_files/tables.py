@@ -8,7 +8,6 @@ group by row group.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +28,7 @@ from headrace.sources.arrow_files.columns import (
 )
 from headrace.sources.arrow_files.parquet_files import ParquetFiles
 from headrace.sources.arrow_files.row_groups import OnDemand, RowGroups
+from headrace.sources.fingerprint import fingerprint_of
 
 
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
@@ -99,7 +99,7 @@ def _open_parquet(
     text = repr(
         (groups.marks(wanted), [tuple(column) for column in chosen], str(opened.schemas[0]))
     )
-    print_ = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    print_ = fingerprint_of(text)
     rows = groups.starts[-1]
     classes = next((column.classes for column in chosen if column.classes), [])
     return _core.python_source(
